@@ -8,9 +8,10 @@ from dataclasses import replace
 import torch
 
 from vcpo_bench.adapters.hook import AVERAGES, Divisor, Hook
-from vcpo_bench.adapters.locality import Locality, Scope, locality_of, of_the_learner
+from vcpo_bench.adapters.locality import Locality, locality_of, of_the_learner
 from vcpo_bench.methods import Batch, Method
 from vcpo_bench.methods.core.interfaces import Aggregation
+from vcpo_bench.methods.core.reach import Scope
 
 
 def reasons_against(method: Method, hook: Hook) -> Iterator[str]:

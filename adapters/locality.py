@@ -1,54 +1,27 @@
 """What each method must see to be exact: one row, the rows of a prompt, or the whole batch of an optimizer step.
 
 An adapter asks `locality_of` what a trainer has to provide, and refuses before the first step what it cannot. What the
-method objects know about themselves is asked of them: fields of the batch, state, step rules. How far a computation
-reaches is in `TRAITS` below, the only place that says so. `tests/adapters/test_locality.py` measures it for every
-method and part.
+method objects know about themselves is asked of them: fields of the batch, state, step rules, and how far each
+component reaches. `tests/adapters/test_locality.py` measures it for every method and part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 
 from vcpo_bench.methods import Method, Regularizer
 from vcpo_bench.methods.core.component import MethodComponent
+from vcpo_bench.methods.core.reach import Reach, Scope
 
 SHIPPED = "vcpo_bench.methods."
-"""Where the classes live that `TRAITS` knows; of all others nothing is known."""
+"""Where the classes live whose reach the tests measure; of all others nothing is known."""
 
 PROXY = (
     "use the proxy that needs no norms (add +otb), or a plain baseline (vcpo(baseline=group), or add +grpo); the rest "
     "of the method stays exact"
 )
 """What to do where score norms cannot be had."""
-
-
-class Scope(IntEnum):
-    """How many rows must be seen together; a wider scope includes the narrower ones."""
-
-    ROW = 0
-    GROUP = 1
-    BATCH = 2
-
-    @property
-    def phrase(self) -> str:
-        """As in a sentence: "needs ..."."""
-        return ("one row at a time", "all rows of a prompt together", "all rows of the optimizer step together")[self]
-
-
-@dataclass(frozen=True)
-class Trait:
-    """How far a component reaches, and what it reads beside log-probabilities and advantage.
-
-    Attributes:
-        scope: Rows that decide what one row gets.
-        reads: Of `reward` and `version`.
-    """
-
-    scope: Scope = Scope.ROW
-    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -96,82 +69,24 @@ class Locality:
         return Scope.BATCH if self.scales_step else max(self.loss, self.baseline, self.aggregation)
 
 
-def _reading(*names: str, scope: Scope = Scope.ROW) -> Trait:
-    return Trait(scope, frozenset(names))
+_EVERYTHING = Reach(Scope.BATCH, frozenset({"reward", "version"}))
 
 
-_BATCH, _GROUP = Trait(Scope.BATCH), Trait(Scope.GROUP)
-_REWARD_GROUP = _reading("reward", scope=Scope.GROUP)
-
-TRAITS: Mapping[str, Trait | Callable[[MethodComponent], Trait]] = {
-    # surrogates
-    "bapo": _BATCH,
-    "clip-cov": _BATCH,
-    "gbpo": _REWARD_GROUP,
-    "sampo": _REWARD_GROUP,
-    "sat": _BATCH,
-    "decoupled": lambda part: _reading(*(["version"] if _set(part, "proximal") in ("loglinear", "linear") else [])),
-    "gepo": lambda part: _BATCH if _set(part, "scope") == "batch" else _GROUP,
-    "kl-cov": _BATCH,
-    "m2po": _BATCH,
-    "p3o": _BATCH,
-    "psis": _BATCH,
-    "tba": _GROUP,
-    "topr": _reading("reward"),
-    "vtrace": _REWARD_GROUP,
-    # admissions and masks
-    "freshest": _reading("version", scope=Scope.BATCH),
-    "goldilocks": _REWARD_GROUP,
-    "m2-mask": _BATCH,
-    "max-lag": _reading("version"),
-    "zero-variance": _REWARD_GROUP,
-    # baselines
-    "batch-std": _BATCH,
-    "gpg": _BATCH,
-    "opob": lambda part: _BATCH if _set(part, "scope") == "batch" else _GROUP,
-    "raw": Trait(),
-    "rpp": _BATCH,
-    # aggregations
-    "token-sum": Trait(),
-    # step rules
-    "drift-cap": _reading("version", scope=Scope.BATCH),
-    "ess": lambda part: _reading(*(["version"] if _set(part, "base") == "measured" else []), scope=Scope.BATCH),
-    "gap-aware": _BATCH,
-    "inverse-lag": _reading("version", scope=Scope.BATCH),
-    "inverse-sqrt-lag": _reading("version", scope=Scope.BATCH),
-    "kl-adaptive": _BATCH,
-    "length-surge": _BATCH,
-    "update-norm": _BATCH,
-}
-"""Components that do not have the trait of their slot (`SLOT_TRAITS`), by name."""
-
-SLOT_TRAITS: Mapping[str, Trait] = {"baseline": _GROUP, "aggregation": _BATCH}
-"""What holds for the other components of a slot; where a slot is not named, each row for itself."""
-
-_LOSS_SLOTS = ("admission", "method", "weight", "mask", "regularizer")
-_EVERYTHING = _reading("reward", "version", scope=Scope.BATCH)
-
-
-def trait_of(part: MethodComponent) -> Trait:
-    """The trait of one component; of a plug-in's nothing is known, so that it may need everything."""
-    if not type(part).__module__.startswith(SHIPPED):
-        return _EVERYTHING
-    if _set(part, "normalize") in ("on", "counted"):
-        return _BATCH
-    found = TRAITS.get(part.name, SLOT_TRAITS.get(part.slot, Trait()))
-    return found if isinstance(found, Trait) else found(part)
+def reach_of(part: MethodComponent) -> Reach:
+    """How far one component reaches; of a plug-in's nothing is known, so that it may need everything."""
+    return part.reach if type(part).__module__.startswith(SHIPPED) else _EVERYTHING
 
 
 def locality_of(method: Method) -> Locality:
     """What a trainer has to provide for this method to be exact."""
-    loss = [trait_of(part) for part in _loss_parts(method)]
-    step = trait_of(method.parts.step)
+    loss = [reach_of(part) for part in _loss_parts(method)]
+    step = reach_of(method.parts.step)
     return Locality(
-        loss=max(trait.scope for trait in loss),
-        baseline=trait_of(method.parts.baseline).scope,
-        aggregation=trait_of(method.parts.aggregation).scope,
+        loss=max(one.scope for one in loss),
+        baseline=reach_of(method.parts.baseline).scope,
+        aggregation=reach_of(method.parts.aggregation).scope,
         scales_step=step.scope > Scope.ROW or method.needs_series is not None,
-        reads=_union(trait.reads for trait in loss),
+        reads=_union(one.reads for one in loss),
         step_reads=step.reads,
         needs=method.needs - {"state"},
         entropy_bonus=any(type(part).entropy is not Regularizer.entropy for part in method.parts.regularizers),
@@ -202,8 +117,3 @@ def _loss_parts(method: Method) -> tuple[MethodComponent, ...]:
 
 def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset[str]().union(*sets)
-
-
-def _set(part: MethodComponent, name: str) -> object:
-    """The value of a parameter, or None where the component has no such parameter."""
-    return getattr(part, name, None)

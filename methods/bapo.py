@@ -11,6 +11,7 @@ from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.masking import choose, within
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -29,6 +30,7 @@ class Bapo(RatioMethod):
     summary: ClassVar[str] = "dual clip, bounds raised until positive tokens balance negative ones"
     reference: ClassVar[str] = "BAPO 2510.18927"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A r, 0 where A>0 and r>hi, A<0 and r<lo, A<0 and r>cap; (lo, hi) searched"
     target: float = number(1.0, minimum=0)
     low: float = number(0.6, minimum=0)

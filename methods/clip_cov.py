@@ -10,6 +10,7 @@ from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.covariance import covariance
 from vcpo_bench.methods.core.masking import as_number, within
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import integer, number
@@ -27,6 +28,7 @@ class ClipCov(Clip):
     summary: ClassVar[str] = "token clip, and a random few high-covariance tokens left out"
     reference: ClassVar[str] = "Entropy mechanism 2505.22617"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A r, 0 where clipped or drawn; cov = (A - mean A)(log pi - mean log pi)"
     differences: ClassVar[tuple[str, ...]] = (
         "verl and the authors draw with torch's global generator; only share=1 is deterministic there",

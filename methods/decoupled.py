@@ -7,6 +7,7 @@ from typing import ClassVar
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.proximal import approximate_proximal
 from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.reach import Reach
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -41,6 +42,12 @@ class Decoupled(Clip):
     def own_anchors(self) -> dict[str, str]:
         """Two ratios."""
         return {"ratio": "proximal", "decoupled weight": "proximal/behavior"}
+
+    @property
+    def reach(self) -> Reach:
+        """The versions, which say how far an approximated proximal policy is behind."""
+        reads = {"version"} if self.proximal in ("loglinear", "linear") else set()
+        return Reach(self.sees, frozenset(reads))
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The clipped ratio times the behavior weight."""

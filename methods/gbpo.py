@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.group_statistics import TINY, group_median, group_std
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -25,6 +26,8 @@ class Gbpo(RatioMethod):
     summary: ClassVar[str] = "ratio pulled toward a target within 0.8..1.2 set by the reward's place in its group"
     reference: ClassVar[str] = "GBPO 2604.18578"
     year: ClassVar[int] = 2026
+    sees: ClassVar[Scope] = Scope.GROUP
+    reads: ClassVar[frozenset[str]] = frozenset({"reward"})
     formula: ClassVar[str] = "c = -|A| sign(r - t) r, t = 1 - low + (low+high) sigmoid((R - median_G R)/(tau std_G R))"
     differences: ClassVar[tuple[str, ...]] = (
         "group of one: the authors' code takes median 0 and standard deviation 1; here its target is the middle",

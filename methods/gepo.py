@@ -10,6 +10,7 @@ from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.masking import within
+from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -34,6 +35,11 @@ class Gepo(RatioMethod):
     scope: str = choice("group", "batch")
     variant: str = choice("plain", "plus", "expected")
     near: float = number(0.1, minimum=0)
+
+    @property
+    def reach(self) -> Reach:
+        """The group, or the batch, over which it takes the expectation."""
+        return Reach(Scope.BATCH if self.scope == "batch" else Scope.GROUP)
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The row's ratio to the group expectation."""

@@ -7,6 +7,7 @@ import torch
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.covariance import covariance, largest
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -21,6 +22,7 @@ class KlCov(RatioMethod):
     reference: ClassVar[str] = "Entropy mechanism 2505.22617"
     year: ClassVar[int] = 2025
     pulls: ClassVar[bool] = True
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A r - coef sign(log r) 1[token among the largest covariances]"
     differences: ClassVar[tuple[str, ...]] = ("coef: 1 in verl's function, 0.1 in its configuration",)
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"

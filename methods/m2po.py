@@ -11,6 +11,7 @@ from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.masking import within
 from vcpo_bench.methods.core.ratios import judged_by
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.selection import first_crossing
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
@@ -30,6 +31,7 @@ class M2po(RatioMethod):
     summary: ClassVar[str] = "token clip with one bound per batch from a second-moment budget of 0.04"
     reference: ClassVar[str] = "M2PO 2510.01161"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A r, 0 outside 1 - max(1-e^-tau, low), 1 + max(e^tau-1, high) on the outward side"
     differences: ClassVar[tuple[str, ...]] = ("see m2-mask for the versions of the paper and of AReaL",)
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+token-mean"

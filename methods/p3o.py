@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES, fields_of
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
@@ -26,6 +27,7 @@ class P3o(RatioMethod):
     reference: ClassVar[str] = "P3O 2605.12380"
     year: ClassVar[int] = 2026
     pulls: ClassVar[bool] = True
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A min(r, e) - (1-e)(1 - 1/r), e = (sum r)^2/(n sum r^2) over tokens"
     differences: ClassVar[tuple[str, ...]] = (
         "authors' code turns an ESS that is not a number into 1 (full step); here 0",

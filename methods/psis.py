@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -25,6 +26,7 @@ class Psis(WeightMethod):
     summary: ClassVar[str] = "sequence weights with a Pareto-smoothed tail, self-normalized"
     reference: ClassVar[str] = "Vehtari et al. 1507.02646"
     year: ClassVar[int] = 2015
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A n w~, w~ = Pareto-smoothed w, summing to 1"
     r_eff: float = number(1.0, minimum=1e-3)
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.masking import within
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
@@ -28,6 +29,7 @@ class Sat(Clip):
     summary: ClassVar[str] = "token clip, up to ten times tighter outward for the tenth of tokens farthest off"
     reference: ClassVar[str] = "SAT 2607.18722"
     year: ClassVar[int] = 2026
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "c = A r, 0 outside 1 - k low, 1 + k high on the outward side; k = 1/(1+(d/q)^2) for d > q"
     differences: ClassVar[tuple[str, ...]] = (
         "which Hill curve is read from descriptions: half at the quantile, hence a jump from 1 to 1/2 there",

@@ -8,6 +8,7 @@ import torch
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.group_statistics import group_mean
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -27,6 +28,7 @@ class Tba(Method):
     reference: ClassVar[str] = "TBA 2503.18929"
     year: ClassVar[int] = 2025
     pulls: ClassVar[bool] = True
+    sees: ClassVar[Scope] = Scope.GROUP
     formula: ClassVar[str] = "c = A - beta (l - mean_G l), l = sum_t log pi/pi_anchor"
     differences: ClassVar[tuple[str, ...]] = (
         "the paper's anchor is the frozen reference policy (anchor=reference); the default here needs no extra model",

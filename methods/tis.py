@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ratios import log_of, outside, segment_mean
+from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
@@ -43,6 +44,11 @@ class Tis(WeightMethod):
     def own_revision(self) -> int:
         """One more where it normalizes: tiny weights were clamped, or left as they were."""
         return super().own_revision + (self.normalize != "off")
+
+    @property
+    def reach(self) -> Reach:
+        """All rows, whose mean it is divided by where it normalizes."""
+        return Reach(Scope.ROW if self.normalize == "off" else Scope.BATCH)
 
     def log_weight(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G, 1|T]` clamped logarithm of the ratio at this level, before truncation."""

@@ -24,6 +24,7 @@ class Topr(RatioMethod):
     summary: ClassVar[str] = "no weight on rewarded rows, truncated sequence weight on the others"
     reference: ClassVar[str] = "TOPR 2503.14286"
     year: ClassVar[int] = 2025
+    reads: ClassVar[frozenset[str]] = frozenset({"reward"})
     formula: ClassVar[str] = "c = A if R>0 else A min(w, cap)"
     differences: ClassVar[tuple[str, ...]] = ("ROLL takes the token ratio; the paper the ratio of the trajectory",)
     paper_parts: ClassVar[str] = "raw+seq-mean-token-sum"

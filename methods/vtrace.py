@@ -10,6 +10,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.group_statistics import group_mean, group_std, over_std
 from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -28,6 +29,8 @@ class Vtrace(RatioMethod):
     summary: ClassVar[str] = "truncated token ratios in an actor-critic target with the group mean as value"
     reference: ClassVar[str] = "IMPALA 1802.01561"
     year: ClassVar[int] = 2018
+    sees: ClassVar[Scope] = Scope.GROUP
+    reads: ClassVar[frozenset[str]] = frozenset({"reward"})
     formula: ClassVar[str] = "c_t = min(pg, r_t) (R_t + v_{t+1} - V); v_t = V + sum_k prod c min(rho, r) td"
     rho: float = number(1.0, minimum=0)
     pg: float = number(1.0, minimum=0)

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from vcpo_bench.adapters.locality import PROXY, Locality, Scope, locality_of, of_the_learner
+from vcpo_bench.adapters.locality import PROXY, Locality, locality_of, of_the_learner
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
+from vcpo_bench.methods.core.reach import Scope
 
 
 def check(trainer: Any, method: Method, lag: int) -> None:

@@ -4,6 +4,7 @@ from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.naming.component import Component
 
 SLOTS = (
@@ -32,6 +33,9 @@ class MethodComponent(Component, ABC):
         host: For a part that makes a stabilizer of its own: the method it is added to when its name stands first, so
             that `opsm` means `clip+opsm`.
         revision: Raised whenever the numbers it produces change.
+        sees: Rows that decide what one row gets. A trainer that shows fewer at a time refuses the method, so that this
+            must be right; the tests measure it.
+        reads: Of `reward` and `version`, what it reads besides log-probabilities and advantage.
     """
 
     bare_value: ClassVar[bool] = False
@@ -42,6 +46,8 @@ class MethodComponent(Component, ABC):
     differences: ClassVar[tuple[str, ...]] = ()
     revision: ClassVar[int] = 1
     host: ClassVar[str] = ""
+    sees: ClassVar[Scope] = Scope.ROW
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def unfinished(cls) -> str:
@@ -63,6 +69,11 @@ class MethodComponent(Component, ABC):
     def needs(self) -> frozenset[str]:
         """Optional fields of the batch this component reads."""
         return frozenset()
+
+    @property
+    def reach(self) -> Reach:
+        """`sees` and `reads` under its present parameters."""
+        return Reach(self.sees, self.reads)
 
     @property
     def anchors(self) -> dict[str, str]:

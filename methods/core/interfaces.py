@@ -11,6 +11,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.component import MethodComponent
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
@@ -45,6 +46,7 @@ class Baseline(Part):
     """
 
     slot: ClassVar[str] = "baseline"
+    sees: ClassVar[Scope] = Scope.GROUP
     common: ClassVar[tuple[str, ...]] = ("empty",)
     empty: str = choice("counted", "zero", "skipped")
 
@@ -110,6 +112,7 @@ class Aggregation(Part):
     """Says how much one token of each row counts."""
 
     slot: ClassVar[str] = "aggregation"
+    sees: ClassVar[Scope] = Scope.BATCH
 
     @abstractmethod
     def factor(self, ev: EvidenceView) -> Tensor:

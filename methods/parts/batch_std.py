@@ -7,6 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import batch_std, group_mean, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -19,6 +20,7 @@ class BatchStd(Baseline):
     summary: ClassVar[str] = "group mean over the batch's standard deviation"
     reference: ClassVar[str] = "TRL scale_rewards=batch; 2508.08221"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "A = (R - mean_G R) / (std_batch R + eps)"
     eps: float = number(1e-4, minimum=0)
 

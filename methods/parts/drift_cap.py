@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.drift import over_rows, update_norm
 from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import integer, number
 
@@ -26,6 +27,8 @@ class DriftCap(Step):
     summary: ClassVar[str] = "step bounded so that lag times update and run length times update stay small"
     reference: ClassVar[str] = "Staleness-learning rate scaling laws 2607.01083"
     year: ClassVar[int] = 2026
+    sees: ClassVar[Scope] = Scope.BATCH
+    reads: ClassVar[frozenset[str]] = frozenset({"version"})
     formula: ClassVar[str] = "scale = min(1, local / (S u), horizon / (T u)), u = norm of an update at full rate"
     differences: ClassVar[tuple[str, ...]] = (
         "the paper fixes the rate before the run, from S eta = 1.6e-6 and T eta = 3.2e-5 on 1B and 3B models; here the "

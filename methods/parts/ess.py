@@ -10,6 +10,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
@@ -41,6 +42,11 @@ class EssStep(Step):
     def anchors(self) -> dict[str, str]:
         """The weights are current over behavior, never truncated."""
         return {"ess weights": "behavior"}
+
+    @property
+    def reach(self) -> Reach:
+        """All rows; a measured base reads versions."""
+        return Reach(Scope.BATCH, frozenset({"version"} if self.base == "measured" else ()))
 
     def scale(self, ev: EvidenceView) -> Tensor:
         """Leading shape, in [floor, 1]."""

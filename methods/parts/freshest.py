@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Admission
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -23,6 +24,8 @@ class Freshest(Admission):
     reference: ClassVar[str] = "staleness-aware dropping in asynchronous trainers; control of this project"
     year: ClassVar[int] = 2026
     whole_groups: ClassVar[bool] = False
+    sees: ClassVar[Scope] = Scope.BATCH
+    reads: ClassVar[frozenset[str]] = frozenset({"version"})
     formula: ClassVar[str] = "admit rows with lag <= the (share n)-th smallest lag of the batch"
     share: float = number(0.75, minimum=0, maximum=1)
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.drift import over_rows, remembered, update_norm
 from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
@@ -24,6 +25,7 @@ class GapAware(Step):
     summary: ClassVar[str] = "step divided by 1 + the distance from the sampling weights, in mean updates"
     reference: ClassVar[str] = "Gap-aware mitigation 1909.10802"
     year: ClassVar[int] = 2019
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "scale = 1 / (1 + ||theta_now - theta_sampled|| / c), c = mean ||update||"
     differences: ClassVar[tuple[str, ...]] = (
         "the paper also divides parameter by parameter, each by its own gap; here one number for all",

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.interfaces import Admission
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -19,6 +20,8 @@ class Goldilocks(Admission):
     summary: ClassVar[str] = "only groups with a success rate from 0.25 to 0.75"
     reference: ClassVar[str] = "Goldilocks RL 2602.14868"
     year: ClassVar[int] = 2026
+    sees: ClassVar[Scope] = Scope.GROUP
+    reads: ClassVar[frozenset[str]] = frozenset({"reward"})
     formula: ClassVar[str] = "admit groups with low <= mean_G R <= high"
     low: float = number(0.25)
     high: float = number(0.75)

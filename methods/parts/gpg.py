@@ -8,6 +8,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.group_statistics import group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
@@ -21,6 +22,7 @@ class Gpg(Baseline):
     reference: ClassVar[str] = "GPG 2504.02546"
     year: ClassVar[int] = 2025
     revision: ClassVar[int] = 2
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "A = (B / #nonzero) (R - mean_G R)"
     singleton: str = choice("zero", "raw")
 

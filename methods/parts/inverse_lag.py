@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice
 
@@ -22,6 +23,8 @@ class LagStep(Step):
     summary: ClassVar[str] = "step divided by 1 + lag"
     reference: ClassVar[str] = "staleness-aware SGD 1511.05950"
     year: ClassVar[int] = 2015
+    sees: ClassVar[Scope] = Scope.BATCH
+    reads: ClassVar[frozenset[str]] = frozenset({"version"})
     formula: ClassVar[str] = "scale = (1 + lag)^-1, or ^-1/2"
     host: ClassVar[str] = "reinforce"
     rule: str = choice("linear", "sqrt")

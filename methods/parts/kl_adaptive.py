@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.drift import remembered
 from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -25,6 +26,7 @@ class KlAdaptive(Step):
     summary: ClassVar[str] = "step divided or multiplied by 1.5 to hold the token KL near 0.01"
     reference: ClassVar[str] = "PPO 1707.06347, section 4; rl_games"
     year: ClassVar[int] = 2017
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "scale <- scale / 1.5 if KL > 2 target, 1.5 scale if KL < target/2, within [floor, 1]"
     differences: ClassVar[tuple[str, ...]] = (
         "target: 0.008 in rl_games and 0.01 in RSL-RL, per action of one environment step",

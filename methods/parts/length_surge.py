@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.drift import over_rows, remembered
 from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import integer, number
 
@@ -24,6 +25,7 @@ class LengthSurge(Step):
     summary: ClassVar[str] = "step halved at intervals once responses are three times as long as at first"
     reference: ClassVar[str] = "Training-inference mismatch is an optimization problem 2602.01826"
     year: ClassVar[int] = 2026
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = (
         "scale = max(floor, 2^-floor((t - t_s)/(stretch t_s))), t_s: mean length > factor x baseline"
     )

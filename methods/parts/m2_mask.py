@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.ratio_mask import RatioMask
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.selection import first_crossing
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
@@ -24,6 +25,7 @@ class SecondMoment(RatioMask):
     summary: ClassVar[str] = "largest outward log-ratios rejected until their second moment is below 0.04"
     reference: ClassVar[str] = "M2PO 2510.01161"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "reject the largest (log r)^2 until mean of the kept <= budget"
     differences: ClassVar[tuple[str, ...]] = (
         "three incompatible versions: authors' code clips (method m2po), paper and Trinity mask outward tokens,"

@@ -19,6 +19,7 @@ class MaxLag(Admission):
     reference: ClassVar[str] = "prime-rl max_off_policy_steps; TRL, SkyRL, NeMo-RL, Tinker"
     year: ClassVar[int] = 2025
     whole_groups: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset({"version"})
     formula: ClassVar[str] = "admit rows with now - oldest version <= limit"
     differences: ClassVar[tuple[str, ...]] = ("limit: 8 prime-rl and open-instruct, 4 TRL and SkyRL, 1 NeMo-RL",)
     limit: float = number(8, minimum=0)

@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.group_statistics import group_std, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.ratios import log_of
+from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag, number
 
@@ -52,6 +53,11 @@ class Opob(Baseline):
     def anchors(self) -> dict[str, str]:
         """The weight is current over behavior."""
         return {"opob weight": "behavior"}
+
+    @property
+    def reach(self) -> Reach:
+        """The group, or the batch, that shares a baseline."""
+        return Reach(Scope.BATCH if self.scope == "batch" else Scope.GROUP)
 
     def advantage(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]`."""

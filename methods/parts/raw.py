@@ -6,6 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 
 
@@ -17,6 +18,7 @@ class Raw(Baseline):
     summary: ClassVar[str] = "the reward, no baseline"
     reference: ClassVar[str] = "REINFORCE, Williams 1992"
     year: ClassVar[int] = 1992
+    sees: ClassVar[Scope] = Scope.ROW
     formula: ClassVar[str] = "A = R"
 
     def advantage(self, ev: EvidenceView) -> Tensor:

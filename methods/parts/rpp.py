@@ -9,6 +9,7 @@ from torch import Tensor
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.group_statistics import TINY, group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, flag
 
@@ -24,6 +25,7 @@ class ReinforcePlusPlus(Baseline):
     summary: ClassVar[str] = "reward whitened over the tokens of the whole batch"
     reference: ClassVar[str] = "REINFORCE++ 2501.03262"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "A = (R - mean) / sqrt(var + 1e-8), over all tokens of the batch"
     differences: ClassVar[tuple[str, ...]] = ("whitening of equal rewards leaves a residue of 2e-6 in verl, 0 here",)
     group: bool = flag(False)

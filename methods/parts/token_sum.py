@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.denominators import where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -20,6 +21,7 @@ class TokenSum(Aggregation):
     summary: ClassVar[str] = "plain sum over tokens, over a constant"
     reference: ClassVar[str] = "Tinker; PipelineRL 2509.19128"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.ROW
     formula: ClassVar[str] = "N = 1 / divisor"
     divisor: float = number(1, minimum=1e-12)
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core import drift
 from vcpo_bench.methods.core.interfaces import Step
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number
 
@@ -25,6 +26,7 @@ class UpdateNorm(Step):
     summary: ClassVar[str] = "step shortened where the last update would have moved the weights beyond a radius"
     reference: ClassVar[str] = "control of this project; trust regions, Sorensen 1982"
     year: ClassVar[int] = 2026
+    sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "scale = min(1, radius / u), u = norm of an update at full rate"
     host: ClassVar[str] = "reinforce"
     radius: float = number(0.03, minimum=0)

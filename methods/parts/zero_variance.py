@@ -7,6 +7,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.group_statistics import TINY, group_std
 from vcpo_bench.methods.core.interfaces import Admission
+from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
 
 
@@ -18,6 +19,8 @@ class ZeroVariance(Admission):
     summary: ClassVar[str] = "groups with equal rewards left out"
     reference: ClassVar[str] = "DAPO 2503.14476"
     year: ClassVar[int] = 2025
+    sees: ClassVar[Scope] = Scope.GROUP
+    reads: ClassVar[frozenset[str]] = frozenset({"reward"})
     formula: ClassVar[str] = "admit groups with std_G R > 0"
     differences: ClassVar[tuple[str, ...]] = ("frameworks refill the batch; here the batch only gets smaller",)
     host: ClassVar[str] = "clip-higher"

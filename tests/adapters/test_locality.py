@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vcpo_bench.adapters.locality import TRAITS, Locality, Scope, locality_of
+from vcpo_bench.adapters.locality import Locality, locality_of
 from vcpo_bench.methods import (
-    METHODS,
     Aggregation,
     Baseline,
     Batch,
@@ -20,6 +19,7 @@ from vcpo_bench.methods import (
     parse_method,
     part_names,
 )
+from vcpo_bench.methods.core.reach import Scope
 
 P, G, T = 4, 5, 6
 VARIANTS = [
@@ -212,10 +212,6 @@ def test_needs_are_those_that_the_method_misses(method: Method, declared: Locali
     optional |= {"parameter_distance", "update_norm", "void_turn", "router_shift"}
     bare = replace(batch, advantage=None, **dict.fromkeys(optional - declared.needs))
     assert isinstance(method(bare), Update)
-
-
-def test_the_table_names_only_what_exists() -> None:
-    assert TRAITS.keys() <= METHODS.kinds.keys()
 
 
 def test_everything_is_supposed_of_a_component_from_elsewhere() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from vcpo_bench.adapters.locality import Scope, locality_of
+from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.methods import geometry_of, method_names, parse_method
+from vcpo_bench.methods.core.reach import Scope
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 from doc_pages.marked import with_table
 from vcpo_bench.adapters.hook_reasons import reasons_against
-from vcpo_bench.adapters.locality import Scope, locality_of
+from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.adapters.verl.policy_loss import HOOK
 from vcpo_bench.methods import Method, method_names, parse_method, part_names
+from vcpo_bench.methods.core.reach import Scope
 
 SEES = {Scope.ROW: "the row", Scope.GROUP: "the prompt's rows", Scope.BATCH: "all rows"}
 

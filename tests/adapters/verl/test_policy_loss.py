@@ -5,10 +5,11 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.adapters.hook_reasons import reasons_against
-from vcpo_bench.adapters.locality import Scope, locality_of
+from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.adapters.verl.policy_loss import HOOK, Registry, RowLocalLoss
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, method_names, parse_method
+from vcpo_bench.methods.core.reach import Scope
 
 ROWS, LENGTH = 12, 5
 ROW_LOCAL = [name for name in method_names() if not any(reasons_against(parse_method(name), HOOK))]
