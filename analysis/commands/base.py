@@ -17,7 +17,7 @@ class Analysis(Component, ABC):
 
     @abstractmethod
     def run(self, results: Results) -> Findings:
-        """Compute the tables and the statements."""
+        """Compute the tables and the statements; at least one sentence, also of runs that are few or all failed."""
 
 
 ANALYSES = Catalog(

@@ -18,4 +18,8 @@ class Newcomer(Analysis):
 
     def run(self, results: Results) -> Findings:
         """Table `runs`."""
-        return Findings({"runs": results.cells[["key", "steps_done"]]}, {"runs": own_key})
+        table = results.cells[["key", "steps_done"]].reset_index(drop=True)
+        found = Findings({"runs": table}, {"runs": own_key})
+        text = f"The longest of {len(table)} runs has {table['steps_done'].max()} updates."
+        found.statements.append(found.finding("length", text, "runs", table, ("steps_done",)))
+        return found
