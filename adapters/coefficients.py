@@ -20,7 +20,7 @@ from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class StepRows:
     """Rows (responses) of one optimizer step, in any order.
 
     Attributes:
@@ -61,7 +61,7 @@ class Rows:
         """`[B]` log of the sequence weight current over behavior, nats; 0 for a row without tokens."""
         return torch.where(self.mask, self.logp.float() - self.behavior_logp.float(), 0.0).sum(-1)
 
-    def padded(self, width: int) -> Rows:
+    def padded(self, width: int) -> StepRows:
         """The same rows with T = `width`: masked tokens are added, or left out, at the end.
 
         Raises:
@@ -77,13 +77,13 @@ class Rows:
         )
 
 
-def join(parts: Sequence[Rows], width: int) -> Rows:
+def join(parts: Sequence[StepRows], width: int) -> StepRows:
     """The rows of several micro-batches, padded to `width` tokens, in their order."""
     padded = [part.padded(width).tensors() for part in parts]
-    return Rows(**{name: torch.cat([part[name] for part in padded]) for name in padded[0]})
+    return StepRows(**{name: torch.cat([part[name] for part in padded]) for name in padded[0]})
 
 
-def gather(rows: Rows) -> tuple[Rows, slice]:
+def gather(rows: StepRows) -> tuple[StepRows, slice]:
     """The rows of all ranks in the order of ranks, and where this rank's own are; ranks may hold different numbers.
 
     The ranks must call it together, with the same fields and the same T. Without a process group the rows come back.
@@ -96,7 +96,7 @@ def gather(rows: Rows) -> tuple[Rows, slice]:
     numbers = [int(count) for count in counts]
     start = sum(numbers[: group.get_rank()])
     everyone = {name: _gather(value, numbers) for name, value in rows.tensors().items()}
-    return Rows(**everyone), slice(start, start + len(rows))
+    return StepRows(**everyone), slice(start, start + len(rows))
 
 
 def _gather(value: Tensor, numbers: Sequence[int]) -> Tensor:
@@ -140,7 +140,7 @@ class Coefficients:
         self.method, self.width = method, width
         self.state: Mapping[str, Tensor] = {}
 
-    def decide(self, rows: Rows, now: int) -> Decision:
+    def decide(self, rows: StepRows, now: int) -> Decision:
         """The decision on one step; the same on every rank that passes the same rows.
 
         Args:
@@ -165,7 +165,7 @@ class Coefficients:
         self.state = update.state
         return _decision(rows, judged, batch, update)
 
-    def _batch(self, rows: Rows, judged: Tensor, now: int) -> Batch:
+    def _batch(self, rows: StepRows, judged: Tensor, now: int) -> Batch:
         given = {name: value[judged] for name, value in rows.padded(self.width).tensors().items()}
         given["version"] = given["version"].unsqueeze(-1).expand_as(given["logp"])
         for name, value in given.items():
@@ -190,12 +190,12 @@ class Coefficients:
         self.state = saved["state"]
 
 
-def _nothing(rows: Rows, field: str) -> Decision:
+def _nothing(rows: StepRows, field: str) -> Decision:
     """A step that changes nothing because `field` is not finite; the method's state stays as it was."""
     return Decision(torch.zeros_like(rows.logp, dtype=torch.float32), None, 1.0, {}, field)
 
 
-def _decision(rows: Rows, judged: Tensor, batch: Batch, update: Update) -> Decision:
+def _decision(rows: StepRows, judged: Tensor, batch: Batch, update: Update) -> Decision:
     def spread(values: Tensor) -> Tensor:
         """`[B, T]` in the order and width of the rows."""
         known = batch.to_rows(values)[:, : rows.logp.shape[1]]

@@ -27,7 +27,7 @@ BUDGET = tuple(name for name, one in _APART.items() if one.apart == "budget")
 
 
 @dataclass(frozen=True)
-class Note:
+class ComparisonNote:
     """Something to know before comparing cells.
 
     Attributes:
@@ -45,7 +45,7 @@ class Note:
         return self.text
 
 
-def drop_repeats(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Note]]:
+def drop_repeats(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[ComparisonNote]]:
     """One row per key: an ended cell over its own partial remains, the first folder over later ones."""
     ordered = cells.sort_values("partial", kind="stable")
     again = ordered["key"].duplicated() & ~ordered["partial"]
@@ -53,7 +53,7 @@ def drop_repeats(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Note]]:
     if not again.any():
         return kept, []
     text = f"{int(again.sum())} cells are in more than one folder; each is read from the first."
-    return kept, [Note(text, ("key",), _keys(ordered[again]))]
+    return kept, [ComparisonNote(text, ("key",), _keys(ordered[again]))]
 
 
 def refuse_mixed_rules(cells: pd.DataFrame) -> None:
@@ -81,12 +81,12 @@ def _folder_of(path: object) -> Path:
     return next((one.parent for one in parents if one.name == records.CELLS), parents[0])
 
 
-def comparability_notes(cells: pd.DataFrame) -> list[Note]:
+def comparability_notes(cells: pd.DataFrame) -> list[ComparisonNote]:
     """Notes on a table of cells (`analysis.results.Results.cells`)."""
     return [*_rules(cells), *_method_versions(cells), *_settings(cells), *_unfinished(cells)]
 
 
-def _rules(cells: pd.DataFrame) -> Iterator[Note]:
+def _rules(cells: pd.DataFrame) -> Iterator[ComparisonNote]:
     known = cells[cells["rules_version"].notna()]
     versions = sorted({str(version) for version in known["rules_version"]})
     text = ""
@@ -95,31 +95,33 @@ def _rules(cells: pd.DataFrame) -> Iterator[Note]:
     elif versions and versions[0] != records.RULES_VERSION:
         text = f"Cells ran under rules version {versions[0]}; this program has version {records.RULES_VERSION}."
     if text:
-        yield Note(text, ("rules_version",), _keys(known))
+        yield ComparisonNote(text, ("rules_version",), _keys(known))
 
 
-def _method_versions(cells: pd.DataFrame) -> Iterator[Note]:
+def _method_versions(cells: pd.DataFrame) -> Iterator[ComparisonNote]:
     code = cells["method_version"].astype(str) + " " + cells.get("plugins", pd.Series("", cells.index)).fillna("")
     columns = ("method", "method_version", *(("plugins",) if "plugins" in cells else ()))
     for name, own in cells.groupby("method"):
         if code[own.index].nunique() > 1:
-            yield Note(f"{name} ran in more than one version of its code: not comparable.", columns, _keys(own))
+            yield ComparisonNote(
+                f"{name} ran in more than one version of its code: not comparable.", columns, _keys(own)
+            )
 
 
-def _settings(cells: pd.DataFrame) -> Iterator[Note]:
+def _settings(cells: pd.DataFrame) -> Iterator[ComparisonNote]:
     for name, usual in NOT_SEPARATED.items():
         values = {usual if pd.isna(one) else one for one in cells.get(name, [])}
         if len(values) > 1:
             shown = ", ".join(sorted(str(one) or "none" for one in values))
             apart = "which only the comparison of methods keeps apart" if name in BUDGET else "which no table separates"
-            yield Note(f"Cells differ in {name} ({shown}), {apart}.", (name,), _keys(cells))
+            yield ComparisonNote(f"Cells differ in {name} ({shown}), {apart}.", (name,), _keys(cells))
 
 
-def _unfinished(cells: pd.DataFrame) -> Iterator[Note]:
+def _unfinished(cells: pd.DataFrame) -> Iterator[ComparisonNote]:
     partial = int(cells["partial"].sum())
     if partial:
         text = f"{partial} of {len(cells)} cells are still running or were interrupted."
-        yield Note(text, ("status", "partial"), _keys(cells))
+        yield ComparisonNote(text, ("status", "partial"), _keys(cells))
 
 
 def _keys(cells: pd.DataFrame) -> tuple[str, ...]:

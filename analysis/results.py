@@ -17,7 +17,7 @@ import pyarrow as pa
 from vcpo_bench import records
 from vcpo_bench.analysis.ahead import ahead
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
-from vcpo_bench.analysis.comparability import Note, comparability_notes, drop_repeats, refuse_mixed_rules
+from vcpo_bench.analysis.comparability import ComparisonNote, comparability_notes, drop_repeats, refuse_mixed_rules
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -56,7 +56,7 @@ class Results:
     folders: list[Path]
     cells: pd.DataFrame
     problems: list[Problem] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[ComparisonNote] = field(default_factory=list)
     seals: Mapping[str, CellSeal] = field(default_factory=dict, repr=False, compare=False)
     verdicts: dict[Hashable, Verdicts] = field(default_factory=dict, init=False, repr=False, compare=False)
     _columns: dict[str, pd.Series] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -10,7 +10,7 @@ from vcpo_bench.analysis.intervals import can_decide
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import counted, verdict
 from vcpo_bench.files.atomic import write_text
-from vcpo_bench.reports.document import Document, Entry, Prose, Section, Table, sentence
+from vcpo_bench.reports.document import Document, Prose, Section, Table, TableCell, sentence
 from vcpo_bench.reports.formatting import MISSING, by_size, fixed, in_words, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.study import Study, open_study
@@ -85,8 +85,8 @@ def _changes(a: Results, b: Results) -> Table:
     for name in sorted({*values_a, *values_b}):
         before, after = values_a.get(name, []), values_b.get(name, [])
         if before != after:
-            rows.append([Entry(name), Entry(_listed(before)), Entry(_listed(after))])
-    rows = rows or [[Entry("nothing"), Entry(MISSING), Entry(MISSING)]]
+            rows.append([TableCell(name), TableCell(_listed(before)), TableCell(_listed(after))])
+    rows = rows or [[TableCell("nothing"), TableCell(MISSING), TableCell(MISSING)]]
     return Table("changes", "What has other values in B than in A.", ["what", "A", "B"], rows)
 
 
@@ -113,7 +113,7 @@ def _conclusions(a: Study, b: Study) -> Table | Prose:
         if word_a != word_b:
             lag, first, second = place
             texts = [str(lag), f"{first} against {second}", f"{word_a}: {shown_a}", f"{word_b}: {shown_b}"]
-            rows.append([Entry(text) for text in texts])
+            rows.append([TableCell(text) for text in texts])
     common = counted(len(set(pairs_a) & set(pairs_b)), "comparison")
     if not rows:
         return Prose([sentence(f"No conclusion differs; {common} could be made in both.")])
@@ -146,13 +146,13 @@ def _scores(a: Study, b: Study) -> Table:
         )
         rows.append(
             [
-                Entry(str(row["task"])),
-                Entry(rate(row["lr"]), sort=row["lr"]),
-                Entry(str(row["staleness"]), sort=float(row["staleness"])),
-                Entry(str(row["method"])),
+                TableCell(str(row["task"])),
+                TableCell(rate(row["lr"]), sort=row["lr"]),
+                TableCell(str(row["staleness"]), sort=float(row["staleness"])),
+                TableCell(str(row["method"])),
                 *(_score(row, side) for side in ("a", "b")),
-                Entry(fixed(change), sort=change, tone="bad" if apart else ""),
-                *(Entry(f"{row[f'collapsed_{side}']}/{row[f'total_{side}']}") for side in ("a", "b")),
+                TableCell(fixed(change), sort=change, tone="bad" if apart else ""),
+                *(TableCell(f"{row[f'collapsed_{side}']}/{row[f'total_{side}']}") for side in ("a", "b")),
             ]
         )
     caption = (
@@ -162,10 +162,10 @@ def _scores(a: Study, b: Study) -> Table:
     return Table("scores", caption, headings, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8}))
 
 
-def _score(row: Mapping[Hashable, float], side: str) -> Entry:
+def _score(row: Mapping[Hashable, float], side: str) -> TableCell:
     low, high = row[f"final_reward_low_{side}"], row[f"final_reward_high_{side}"]
     value = row[f"final_reward_{side}"]
-    return Entry(f"{fixed(value)} {interval(low, high)}".strip(), sort=value)
+    return TableCell(f"{fixed(value)} {interval(low, high)}".strip(), sort=value)
 
 
 def _listed(values: list[str]) -> str:

@@ -14,7 +14,7 @@ DrawPlot = Callable[[Sheet], Plot | None]
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableCell:
     """One cell of a table: its text, the number behind it, what it sorts by, its emphasis, the anchor it links to."""
 
     text: str
@@ -40,7 +40,7 @@ class Table:
     name: str
     caption: str
     headings: list[str]
-    rows: list[list[Entry]]
+    rows: list[list[TableCell]]
     numeric: frozenset[int] = frozenset()
     settings: int = 0
 

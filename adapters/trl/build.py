@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vcpo_bench.adapters.trl.lag import read_lag
-from vcpo_bench.adapters.trl.trainer import MethodTrainer
+from vcpo_bench.adapters.trl.trainer import MethodGRPOTrainer
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.methods import Method, parse_method
 
@@ -30,7 +30,7 @@ def build_trainer_class(trainer_class: type, method: str | Method, lag: str) -> 
         )
     if not issubclass(trainer_class, GRPOTrainer):
         raise UsageError(f"with_method takes trl.GRPOTrainer or a subclass of it, not {trainer_class.__name__}")
-    if issubclass(trainer_class, MethodTrainer):
+    if issubclass(trainer_class, MethodGRPOTrainer):
         raise UsageError(f"{trainer_class.__name__} carries a method already: start from trl.GRPOTrainer")
     inside = {"method": parsed, "lag": read_lag(lag), "__module__": __name__}
-    return type(f"{trainer_class.__name__}WithMethod", (MethodTrainer, trainer_class), inside)
+    return type(f"{trainer_class.__name__}WithMethod", (MethodGRPOTrainer, trainer_class), inside)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vcpo_bench.adapters.gauges import WeightGauges, by_row
 from vcpo_bench.adapters.trl.scoring import loss_mask
-from vcpo_bench.adapters.trl.trainer import MethodTrainer
+from vcpo_bench.adapters.trl.trainer import MethodGRPOTrainer
 from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.monitor import Reading
 
@@ -61,7 +61,7 @@ class WeightMonitor:
         self._alarmed = self._stopped = False
         self.reading: Reading | None = None
         self.seconds = 0.0
-        if not isinstance(trainer, MethodTrainer):
+        if not isinstance(trainer, MethodGRPOTrainer):
             self._listen()
 
     # -- what the trainer computes anyway ----------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class WeightMonitor:
     def _rows(self) -> Tensor:
         """`[n, 3]` the same of the whole optimizer step, over all ranks."""
         trainer = self._trainer
-        if isinstance(trainer, MethodTrainer):
+        if isinstance(trainer, MethodGRPOTrainer):
             assert trainer.rows is not None
             return by_row(trainer.rows.behavior_logp, trainer.rows.logp, trainer.rows.mask)
         own = torch.cat(self._heard)

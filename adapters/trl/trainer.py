@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.adapters import checkpoint
-from vcpo_bench.adapters.coefficients import Coefficients, Decision, Rows, gather, join
+from vcpo_bench.adapters.coefficients import Coefficients, Decision, StepRows, gather, join
 from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.adapters.trl.callbacks import step_callback
 from vcpo_bench.adapters.trl.groups import micro_batches, order_of_rows
@@ -29,7 +29,7 @@ LOGGED = "vcpo_bench/"
 """Prefix of what is added to the log."""
 
 
-class MethodTrainer:
+class MethodGRPOTrainer:
     """Stands before a `GRPOTrainer` in the class that `with_method` returns.
 
     Class attributes:
@@ -68,7 +68,7 @@ class MethodTrainer:
         self._one_update = not self.lag and generated == self.args.gradient_accumulation_steps
         self._sampled_groups = 0
         self._rewards: Tensor | None = None
-        self.rows: Rows | None = None
+        self.rows: StepRows | None = None
         self.decision: Decision | None = None
         trainer.add_callback(step_callback(trainer))
 
@@ -170,7 +170,7 @@ class MethodTrainer:
             self._hand_out("entropy_coefficients", self.decision.entropy_coefficients[mine], window)
         self._log_step(self.rows, self.decision, now)
 
-    def _log_step(self, rows: Rows, decision: Decision, now: int) -> None:
+    def _log_step(self, rows: StepRows, decision: Decision, now: int) -> None:
         lag = (now - rows.version).float()
         measured = {
             "step_scale": decision.step_scale,
@@ -184,10 +184,10 @@ class MethodTrainer:
         tokens = rows.mask.sum().clamp(min=1)
         self._metrics["train"]["entropy"].append(float(torch.where(rows.mask, rows.entropy, 0.0).sum() / tokens))
 
-    def _rows_of(self, samples: Samples) -> Rows:
+    def _rows_of(self, samples: Samples) -> StepRows:
         scores = self._scorer.score(samples)
         needs = self._locality.needs
-        return Rows(
+        return StepRows(
             logp=scores.logp.float(),
             behavior_logp=samples.get(f"{OURS}behavior", scores.logp.float()),
             mask=loss_mask(samples),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from vcpo_bench.adapters.coefficients import Rows
+from vcpo_bench.adapters.coefficients import StepRows
 from vcpo_bench.adapters.gauges import WeightGauges, by_row
 from vcpo_bench.adapters.verl import refusals
 from vcpo_bench.adapters.verl.rows import read_rows
@@ -54,7 +54,7 @@ class MonitoredTrainer:
             parent._compute_old_log_prob(batch, {})  # the rollout's log-probabilities again
         return parent._compute_advantage(batch, metrics)
 
-    def _watch(self, rows: Rows, metrics: dict[str, Any]) -> None:
+    def _watch(self, rows: StepRows, metrics: dict[str, Any]) -> None:
         """Put the gauges of one optimizer step into the log."""
         judged = ~torch.isnan(rows.reward)
         if not bool(judged.any()):
@@ -95,7 +95,7 @@ class MonitoredTrainer:
         return Path(trainer.default_local_dir) / f"global_step_{self.global_steps}"
 
 
-def _entropy(rows: Rows) -> float | None:
+def _entropy(rows: StepRows) -> float | None:
     """Mean over tokens, nats."""
     if rows.entropy is None:
         return None

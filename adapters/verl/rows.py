@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vcpo_bench.adapters.coefficients import Rows
+from vcpo_bench.adapters.coefficients import StepRows
 from vcpo_bench.adapters.verl.names import PROXIMAL
 from vcpo_bench.errors import UsageError
 
@@ -20,11 +20,11 @@ TOKEN_FIELDS = {
     "reference_logp": "ref_log_prob",
     "proximal_logp": PROXIMAL,
 }
-"""Fields of `Rows` with one number per token, and what verl calls them."""
+"""Fields of `StepRows` with one number per token, and what verl calls them."""
 ALWAYS = ("logp", "behavior_logp", "entropy")
 
 
-def read_rows(batch: Any, needs: Collection[str], updates_per_version: int) -> tuple[Rows, Tensor]:
+def read_rows(batch: Any, needs: Collection[str], updates_per_version: int) -> tuple[StepRows, Tensor]:
     """The rows of a batch in the order of its keys, and their nested response mask.
 
     A row that verl adds to fill up a batch has reward NaN, so that it counts nowhere.
@@ -52,7 +52,7 @@ def read_rows(batch: Any, needs: Collection[str], updates_per_version: int) -> t
     filling = torch.tensor([bool(tag.get("is_padding", False)) for tag in batch.tags])
     oldest = torch.tensor([int(tag["min_global_steps"]) for tag in batch.tags])
     tokens = {name: _as_wide(padded(data[field]), mask) for name, field in fields.items()}
-    rows = Rows(
+    rows = StepRows(
         mask=mask,
         reward=reward.masked_fill(filling, torch.nan),
         group=group_numbers(batch.keys),

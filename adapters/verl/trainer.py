@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from vcpo_bench.adapters import checkpoint
-from vcpo_bench.adapters.coefficients import Coefficients, Decision, Rows
+from vcpo_bench.adapters.coefficients import Coefficients, Decision, StepRows
 from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.adapters.verl.expression import read_loss_mode
 from vcpo_bench.adapters.verl.mini_batches import join, places_of_whole_prompts, select
@@ -25,7 +25,7 @@ LOGGED = "vcpo_bench/"
 """Prefix of what is added to the log."""
 
 
-class MethodTrainer(MonitoredTrainer):
+class MethodPPOTrainer(MonitoredTrainer):
     """Stands before a `PPOTrainer` of verl; the method is the one that `policy_loss.loss_mode` names.
 
     Attributes:
@@ -49,7 +49,7 @@ class MethodTrainer(MonitoredTrainer):
         self._epochs, actor.ppo_epochs = actor.ppo_epochs, 1  # the driver goes through the mini-batches itself
         self._rows_per_update = actor.ppo_mini_batch_size * config.actor_rollout_ref.rollout.n
         self._mini_batches: list[Any] = []
-        self.rows: Rows | None = None
+        self.rows: StepRows | None = None
         self.decision: Decision | None = None
 
     def _init_resource_pool_mgr(self) -> None:
@@ -184,7 +184,7 @@ def _put(batch: Any, fields: Any) -> None:
     tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=fields)
 
 
-def _numbers(rows: Rows, decision: Decision, now: int) -> dict[str, float]:
+def _numbers(rows: StepRows, decision: Decision, now: int) -> dict[str, float]:
     """What one optimizer step puts into the log beside verl's entries and the gauges."""
     lag = (now - rows.version[~rows.reward.isnan()]).float()
     measured = {

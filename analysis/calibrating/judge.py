@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.calibrating.runs import Study
+from vcpo_bench.analysis.calibrating.runs import CalibrationRuns
 from vcpo_bench.analysis.calibrating.tune import Material, tune
 from vcpo_bench.analysis.monitoring.calibration import Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
@@ -62,7 +62,7 @@ class _Mean:
     leads: Array
 
 
-def configuration_folds(study: Study, deal: int = 0) -> list[Flags]:
+def configuration_folds(study: CalibrationRuns, deal: int = 0) -> list[Flags]:
     """Which runs are held out in each fold: whole configurations, dealt at random; `deal` is the seed."""
     distinct = np.unique(study.configuration)
     dealt = dict(zip(np.random.default_rng(deal).permutation(distinct), range(distinct.size), strict=True))
@@ -70,7 +70,7 @@ def configuration_folds(study: Study, deal: int = 0) -> list[Flags]:
     return [fold == number for number in range(FOLDS) if (fold == number).any() and not (fold == number).all()]
 
 
-def configuration_deals(study: Study) -> dict[int, list[Flags]]:
+def configuration_deals(study: CalibrationRuns) -> dict[int, list[Flags]]:
     """Folds by the number of the deal: `DEALS` of them, without those that part the runs as an earlier one does."""
     found: dict[frozenset[bytes], tuple[int, list[Flags]]] = {}
     for deal in range(DEALS):
@@ -79,7 +79,7 @@ def configuration_deals(study: Study) -> dict[int, list[Flags]]:
     return dict(found.values())
 
 
-def group_folds(study: Study) -> list[Flags]:
+def group_folds(study: CalibrationRuns) -> list[Flags]:
     """One task held out at a time; empty with a single task."""
     distinct = sorted(set(study.groups))
     return [study.groups == one for one in distinct] if len(distinct) > 1 else []
@@ -109,7 +109,7 @@ def rates(given: Material, deals: Sequence[HeldOut]) -> pd.DataFrame:
     return pd.DataFrame([_row(name, _mean(name, given, deals), given.study) for name in names])
 
 
-def spoken(study: Study, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> HeldOut:
+def spoken(study: CalibrationRuns, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> HeldOut:
     """What detectors do that each judge some of the runs."""
     done = HeldOut({}, {})
     shape = (len(study.panel.runs), study.panel.length)
@@ -122,7 +122,7 @@ def spoken(study: Study, parts: Sequence[tuple[Sequence[Detector], Flags]]) -> H
     return done
 
 
-def _alarms(study: Study, detector: Detector) -> NDArray[np.bool_]:
+def _alarms(study: CalibrationRuns, detector: Detector) -> NDArray[np.bool_]:
     """Where a detector alarms [N, S]."""
     level = held(study.panel.scores(detector.signal, detector.window), detector.persistence)
     return np.asarray(level > detector.threshold)
@@ -160,7 +160,7 @@ def _mean(name: str, given: Material, deals: Sequence[HeldOut]) -> _Mean:
     return _Mean(known, alarmed, caught, false, exposure, np.concatenate(leads)[known[np.concatenate(runs)]])
 
 
-def _row(name: str, did: _Mean, study: Study) -> Row:
+def _row(name: str, did: _Mean, study: CalibrationRuns) -> Row:
     healthy, failed, dipped = did.known & study.healthy, did.known & study.panel.failed, did.known & study.dipped
     row: Row = {"signal": name, "n_healthy": int(healthy.sum()), "n_collapsed": int(failed.sum())}
     row["configurations"] = int(np.unique(study.configuration[healthy]).size)

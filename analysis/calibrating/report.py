@@ -21,7 +21,7 @@ from vcpo_bench.analysis.calibrating.judge import (
     rate_of,
     rates,
 )
-from vcpo_bench.analysis.calibrating.runs import Study
+from vcpo_bench.analysis.calibrating.runs import CalibrationRuns
 from vcpo_bench.analysis.calibrating.tune import TARGET, Material, material
 from vcpo_bench.analysis.monitoring.calibration import LEAST_RUNS, Rate
 from vcpo_bench.analysis.monitoring.detectors import Detector
@@ -54,7 +54,7 @@ class CalibrationReport:
     sentences: tuple[str, ...]
 
 
-def calibrate(study: Study, detectors: Sequence[Detector] = ()) -> CalibrationReport:
+def calibrate(study: CalibrationRuns, detectors: Sequence[Detector] = ()) -> CalibrationReport:
     """Tune the detectors on all runs, and measure the procedure on configurations that did not tune them.
 
     Args:
@@ -97,7 +97,7 @@ def deals_table(given: Material, dealt: Mapping[int, HeldOut]) -> pd.DataFrame:
     return pd.concat(tables, names=["deal"]).reset_index("deal").reset_index(drop=True)
 
 
-def verdict_table(study: Study) -> pd.DataFrame:
+def verdict_table(study: CalibrationRuns) -> pd.DataFrame:
     """The verdict on the training reward against the fate by the evaluations.
 
     Columns: `n_collapsed`, `n_other`, `found` (share of the collapsed called so) and `false` (share of the others
@@ -115,7 +115,7 @@ def verdict_table(study: Study) -> pd.DataFrame:
     return pd.DataFrame([row])
 
 
-def _document(study: Study, detectors: Sequence[Detector], parts: pd.DataFrame, verdict: pd.DataFrame) -> str:
+def _document(study: CalibrationRuns, detectors: Sequence[Detector], parts: pd.DataFrame, verdict: pd.DataFrame) -> str:
     rows = {row["signal"]: row for _, row in parts.iterrows()}
     whole = {
         "format": FORMAT,
@@ -180,7 +180,7 @@ def _rows(table: pd.DataFrame) -> list[pd.Series]:
     return [row for _, row in table.iterrows()]
 
 
-def _about_runs(study: Study) -> list[str]:
+def _about_runs(study: CalibrationRuns) -> list[str]:
     return [
         f"{len(study.panel.runs)} runs of {np.unique(study.configuration).size} configurations: "
         f"{int(study.panel.failed.sum())} failed, {int(study.healthy.sum())} healthy at a lag of 2 or more, "

@@ -28,7 +28,7 @@ _EVENTS = {"collapsed": "collapse", "dip": "transient dip", "stall": "stall", "h
 
 
 @dataclass(frozen=True)
-class Study:
+class CalibrationRuns:
     """What detectors are calibrated on.
 
     Attributes:
@@ -54,7 +54,7 @@ class Study:
     name: str
 
 
-def study_of_results(results: Results, name: str) -> Study:
+def study_of_results(results: Results, name: str) -> CalibrationRuns:
     """The cells of results folders."""
     panel = build_panel(results)
     runs = panel.runs
@@ -62,7 +62,7 @@ def study_of_results(results: Results, name: str) -> Study:
     tables = dict(results.step_columns("batch_reward").groupby("key", sort=False)[["step", "batch_reward"]].__iter__())
     called = np.array([_called(tables[key]) for key in runs["key"]])
     rewards = results.step_columns("batch_reward")["batch_reward"].to_numpy(dtype=np.float64)
-    return Study(
+    return CalibrationRuns(
         panel,
         panel.cluster,
         runs["task"].to_numpy(dtype=object),
@@ -75,7 +75,7 @@ def study_of_results(results: Results, name: str) -> Study:
     )
 
 
-def study_of_logs(logs: Sequence[LoggedRun], name: str) -> Study:
+def study_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
     """Logs of other trainers; each is a configuration of its own, because a log does not say which it shares.
 
     Raises:
@@ -105,7 +105,7 @@ def study_of_logs(logs: Sequence[LoggedRun], name: str) -> Study:
     panel = Panel(runs, values, onset, onset, np.array([len(one) for one in tables], dtype=np.float64), _STRIDE)
     lagging = np.array([_largest_lag(run) >= LEAST_LAG for run, _ in kept])
     rewards = [run.series["reward"].values for run, _ in kept if "reward" in run.series]
-    return Study(
+    return CalibrationRuns(
         panel,
         np.arange(len(kept)),
         np.full(len(kept), "", dtype=object),

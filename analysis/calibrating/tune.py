@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vcpo_bench.analysis.calibrating.runs import Study
+from vcpo_bench.analysis.calibrating.runs import CalibrationRuns
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.analysis.prediction.alarm_outcomes import Clock, clock, outcomes
@@ -37,13 +37,13 @@ class Material:
         peaks: Per signal and setting, its greatest value in each run while it was at risk [N].
     """
 
-    study: Study
+    study: CalibrationRuns
     time: Clock
     levels: dict[str, Levels]
     peaks: dict[str, dict[tuple[int, int], Array]]
 
 
-def material(study: Study) -> Material:
+def material(study: CalibrationRuns) -> Material:
     """Levels and peaks of every candidate."""
     time = clock(study.panel)
     names = [name for name in study.panel.recorded() if name in SIGNALS.kinds and name not in LEFT_OUT]

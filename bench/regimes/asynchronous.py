@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
 from vcpo_bench.bench.regimes.regime import Regime, short_number
-from vcpo_bench.bench.regimes.service_times import Service, ServiceTimes
+from vcpo_bench.bench.regimes.service_times import ServiceTimes, TwoStations
 from vcpo_bench.naming.parameters import choice, integer
 
 Verdict = Literal["accepted", "duplicate", "late"]
@@ -197,7 +197,7 @@ class Async(Regime):
         return self.clock == "wall"
 
     @property
-    def service(self) -> Service:
+    def service(self) -> TwoStations:
         """See `Regime.service`."""
         least = 1.0 if self.clock == "virtual" else 0.0
         times = ServiceTimes(
@@ -209,7 +209,7 @@ class Async(Regime):
             call=self.call,
             slow_calls=self.slow_calls,
         )
-        return Service(times, self.slots)
+        return TwoStations(times, self.slots)
 
     def schedule(self, staleness: int, shape: CellShape) -> AsyncSchedule:
         """See `Regime.schedule`; also at lag 0, where sampler and learner take turns."""

@@ -9,7 +9,7 @@ from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan, promise
 from vcpo_bench.bench.regimes.regime import Regime
-from vcpo_bench.bench.regimes.service_times import Service
+from vcpo_bench.bench.regimes.service_times import TwoStations
 from vcpo_bench.bench.regimes.virtual_clock import VirtualClock, full_length
 
 SMALL = CellShape(seed=0, prompts=4, responses=2, tokens=12)
@@ -53,7 +53,7 @@ def _answers(schedule: StalenessSchedule, update: int) -> tuple[object, ...]:
     return tuple(question(update) for question in asked)
 
 
-def _check_deliveries(regime: Regime, service: Service, staleness: int, shape: CellShape, updates: int) -> None:
+def _check_deliveries(regime: Regime, service: TwoStations, staleness: int, shape: CellShape, updates: int) -> None:
     """Run an asynchronous schedule under a virtual clock, saving and loading it before every update."""
     times = replace(service.times, sampler=service.times.sampler or 1.0, learner=service.times.learner or 1.0)
     done: set[int] = set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
-from vcpo_bench.bench.regimes.service_times import Service
+from vcpo_bench.bench.regimes.service_times import TwoStations
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.errors import ParameterError
@@ -118,7 +118,7 @@ class Regime(Component, ABC):
         return True
 
     @property
-    def service(self) -> Service | None:
+    def service(self) -> TwoStations | None:
         """Speed of sampler and learner where both work at the same time; None where they take turns as planned."""
         return None
 

@@ -65,7 +65,7 @@ class ServiceTimes:
         return max(self.call * (count + (self.slowdown - 1) * float(drawn[:count].sum())) for count, drawn in rows)
 
 
-class Service(NamedTuple):
+class TwoStations(NamedTuple):
     """Sampler and learner as two stations that work at the same time.
 
     Attributes:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import Node, get_gradient_edge
 
 from vcpo_bench.bench.score_norms.capture import Use, backward
-from vcpo_bench.bench.score_norms.collect import Recorded
+from vcpo_bench.bench.score_norms.collect import RecordedForward
 from vcpo_bench.bench.score_norms.errors import NotBatchedError
 from vcpo_bench.bench.score_norms.rules import random_factors
 from vcpo_bench.bench.score_norms.sharing import Contribution
@@ -63,7 +63,7 @@ def _edges(root: Node, stop: set[Node]) -> set[tuple[Node, Node]]:
     return found
 
 
-def check_rows_are_independent(recorded: Recorded, bits: int = 1) -> bool:
+def check_rows_are_independent(recorded: RecordedForward, bits: int = 1) -> bool:
     """Refuse layers whose rows are not trajectories: send gradients back from every second trajectory, then the others.
 
     Both passes are needed: under a causal mask only the later trajectories of a packed row could see the earlier ones.
@@ -113,7 +113,7 @@ class Sums:
         late: Groups that cannot be added up while a backward pass runs, as those of broadcast parameters.
     """
 
-    def __init__(self, model: nn.Module, recorded: Recorded, late: Collection[str]) -> None:
+    def __init__(self, model: nn.Module, recorded: RecordedForward, late: Collection[str]) -> None:
         uses, logp, weights, layout = recorded
         self._late, self._waiting = late, dict[str, Contribution]()
         self._factors = random_factors(layout.count, logp).to(logp.dtype).double()

@@ -13,7 +13,7 @@ from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 
 
-class Recorded(NamedTuple):
+class RecordedForward(NamedTuple):
     """A recorded forward pass.
 
     Attributes:
@@ -32,7 +32,7 @@ class Recorded(NamedTuple):
 def collect(
     tape: LayerTape,
     groups: Mapping[str, str],
-    recorded: Recorded,
+    recorded: RecordedForward,
     receive: Callable[[str, Contribution], None],
     *,
     keep: bool,

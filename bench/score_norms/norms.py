@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from vcpo_bench.bench.score_norms.audit import Sums, check_every_use_is_seen, check_rows_are_independent
 from vcpo_bench.bench.score_norms.broadcast import with_broadcasts
 from vcpo_bench.bench.score_norms.capture import LayerTape, Use
-from vcpo_bench.bench.score_norms.collect import Recorded, collect
+from vcpo_bench.bench.score_norms.collect import RecordedForward, collect
 from vcpo_bench.bench.score_norms.errors import InexactError, NotBatchedError
 from vcpo_bench.bench.score_norms.fallback import FallbackRule
 from vcpo_bench.bench.score_norms.inspection import groups_of, layers_of, loose_parameters_of
@@ -98,7 +98,7 @@ class ScoreNorms:
         if not uses or logp.grad_fn is None:
             raise InexactError("nothing was recorded: compute logp inside `with norms.record():`, with gradients on")
         weights = torch.ones_like(logp) if mask is None else mask.to(logp.dtype)
-        recorded = Recorded(uses, logp, weights, self._layout(uses, logp, segments))
+        recorded = RecordedForward(uses, logp, weights, self._layout(uses, logp, segments))
         try:
             if self._batched:
                 self._pass_once(recorded, retain_graph)
@@ -176,7 +176,7 @@ class ScoreNorms:
         lengths = {use.shape[1:].numel() for use in uses if len(use.shape) > 1 and use.shape[0] == B}
         return RowLayout(B, lengths | {logp.shape[1:].numel()})
 
-    def _pass_once(self, recorded: Recorded, retain_graph: bool) -> None:
+    def _pass_once(self, recorded: RecordedForward, retain_graph: bool) -> None:
         """All norms from one backward pass.
 
         Raises:
@@ -211,7 +211,7 @@ class ScoreNorms:
                 stacklevel=4,
             )
 
-    def _pass_for_each(self, recorded: Recorded, retain_graph: bool) -> None:
+    def _pass_for_each(self, recorded: RecordedForward, retain_graph: bool) -> None:
         """All norms from one backward pass per trajectory."""
         kinds = self._check_first(recorded)
         _, logp, weights, layout = recorded
@@ -220,7 +220,7 @@ class ScoreNorms:
         self._kept = {} if retain_graph else {"": found}
         self._remember(kinds, True)
 
-    def _check_first(self, recorded: Recorded) -> Kinds:
+    def _check_first(self, recorded: RecordedForward) -> Kinds:
         """Check that no trajectory's log-probability depends on the input of another; returns what was checked.
 
         Raises:
@@ -236,7 +236,7 @@ class ScoreNorms:
             raise InexactError(str(error)) from error
         return kinds
 
-    def _check(self, recorded: Recorded) -> bool:
+    def _check(self, recorded: RecordedForward) -> bool:
         """Check that all norms will be right; returns `first_suffice` for `capture.backward`.
 
         Raises:
@@ -255,7 +255,7 @@ class ScoreNorms:
             self._checked[kinds] = first_suffice
 
 
-def _kinds(recorded: Recorded) -> Kinds:
+def _kinds(recorded: RecordedForward) -> Kinds:
     """What distinguishes batches that must be checked: the layers used, and how their tensors are read."""
     layout = recorded.layout
     return tuple((use.layer.name, "broadcast" if use.path else layout.kind(use.shape)) for use in recorded.uses)

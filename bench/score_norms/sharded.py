@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Partial, Shard
 
-from vcpo_bench.bench.score_norms.collect import Recorded
+from vcpo_bench.bench.score_norms.collect import RecordedForward
 from vcpo_bench.bench.score_norms.errors import InexactError
 from vcpo_bench.bench.score_norms.norms import Kinds, ScoreNorms
 
@@ -82,10 +82,10 @@ class ShardedScoreNorms(ScoreNorms):
         """Names: during a forward pass other objects take the place of the sharded parameters."""
         return [name for name, parameter in self._model.named_parameters() if parameter.requires_grad]
 
-    def _check(self, recorded: Recorded) -> bool:
+    def _check(self, recorded: RecordedForward) -> bool:
         return self.suffice if self._sharded else super()._check(recorded)
 
-    def _check_first(self, recorded: Recorded) -> Kinds:
+    def _check_first(self, recorded: RecordedForward) -> Kinds:
         if self._sharded:
             raise InexactError("trajectories could not be told apart in a batch of sharded parameters: use --shards 1")
         return super()._check_first(recorded)

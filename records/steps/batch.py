@@ -6,7 +6,7 @@ from vcpo_bench.records.diagnostic import Diagnostic, Reported
 from vcpo_bench.records.step_facts import StepFacts
 
 
-class LengthMean(Diagnostic):
+class MeanLength(Diagnostic):
     """Length of the responses."""
 
     name = "length_mean"
@@ -20,7 +20,7 @@ class LengthMean(Diagnostic):
 
 
 COLUMNS = (
-    LengthMean(),
+    MeanLength(),
     Reported(
         "nonfinite",
         "field",

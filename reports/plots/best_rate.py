@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
-from vcpo_bench.reports.plots.method_style import look
+from vcpo_bench.reports.plots.method_style import line_style
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, legend_columns, panel_grid
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.scores import at_rate, scale, score_name, was_chosen
@@ -61,7 +61,7 @@ def _line(panel: int, method: str, rows: pd.DataFrame) -> Line:
 
 
 def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
-    index, style = methods.index(line.name), look(line.name)
+    index, style = methods.index(line.name), line_style(line.name)
     at = [lags.index(int(lag)) for lag in line.x]
     if line.low is not None and line.high is not None:
         bars = axes.vlines(at, line.low, line.high, color=style.color, linewidth=0.8, alpha=0.7)

@@ -12,7 +12,7 @@ from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import estimate, several
-from vcpo_bench.reports.plots.method_style import INK, look
+from vcpo_bench.reports.plots.method_style import INK, line_style
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, legend_columns, panel_grid
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.study import Study
@@ -61,7 +61,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
 
 def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
     """One method in one panel: its line, and a bar per interval."""
-    index, style = methods.index(line.name), look(line.name)
+    index, style = methods.index(line.name), line_style(line.name)
     # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance.
     place = np.array([lags.index(int(lag)) for lag in line.x])
     if line.low is not None and line.high is not None:

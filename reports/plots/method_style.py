@@ -31,7 +31,7 @@ OKABE_ITO = {
 """The palette of Okabe and Ito (2008) less its black (that is `INK`) and its yellow (too pale for a line)."""
 
 MORE_COLORS = ("#332288", "#882255", "#999933", "#117733", "#AA4499", "#661100", "#6699CC", "#888888")
-"""Of the palette that Paul Tol calls muted: for methods without a fixed look, beside the six above."""
+"""Of the palette that Paul Tol calls muted: for methods without a fixed style, beside the six above."""
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
@@ -39,7 +39,7 @@ DASHES: tuple[Dash, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """Color (hex), dash (matplotlib line style) and marker of one method."""
 
     color: str
@@ -47,34 +47,34 @@ class Look(NamedTuple):
     marker: str
 
 
-_FIXED: dict[str, Look] = {
-    "runs that survived": Look("#7f7f7f", DASHES[0], "."),
-    "reinforce": Look(INK, DASHES[2], "X"),
-    "vcpo": Look(OKABE_ITO["blue"], DASHES[0], "o"),
-    "vcpo(baseline=group)": Look(OKABE_ITO["blue"], DASHES[1], "P"),
-    "vcpo(ess=off)": Look(OKABE_ITO["blue"], DASHES[2], "v"),
-    "vcpo(ess=off)+lr-matched": Look(OKABE_ITO["blue"], DASHES[4], "X"),
-    "vcpo(variant=released)": Look(OKABE_ITO["blue"], DASHES[3], "p"),
-    "vespo": Look(OKABE_ITO["vermillion"], DASHES[1], "s"),
-    "gspo": Look(OKABE_ITO["green"], DASHES[3], "^"),
-    "clip": Look(OKABE_ITO["orange"], DASHES[0], "D"),
-    "clip-higher": Look(OKABE_ITO["orange"], DASHES[1], "<"),
-    "tis": Look(OKABE_ITO["purple"], DASHES[2], "v"),
-    "token-tis": Look(OKABE_ITO["sky"], DASHES[0], ">"),
-    "mis": Look(OKABE_ITO["sky"], DASHES[3], "P"),
+_FIXED: dict[str, LineStyle] = {
+    "runs that survived": LineStyle("#7f7f7f", DASHES[0], "."),
+    "reinforce": LineStyle(INK, DASHES[2], "X"),
+    "vcpo": LineStyle(OKABE_ITO["blue"], DASHES[0], "o"),
+    "vcpo(baseline=group)": LineStyle(OKABE_ITO["blue"], DASHES[1], "P"),
+    "vcpo(ess=off)": LineStyle(OKABE_ITO["blue"], DASHES[2], "v"),
+    "vcpo(ess=off)+lr-matched": LineStyle(OKABE_ITO["blue"], DASHES[4], "X"),
+    "vcpo(variant=released)": LineStyle(OKABE_ITO["blue"], DASHES[3], "p"),
+    "vespo": LineStyle(OKABE_ITO["vermillion"], DASHES[1], "s"),
+    "gspo": LineStyle(OKABE_ITO["green"], DASHES[3], "^"),
+    "clip": LineStyle(OKABE_ITO["orange"], DASHES[0], "D"),
+    "clip-higher": LineStyle(OKABE_ITO["orange"], DASHES[1], "<"),
+    "tis": LineStyle(OKABE_ITO["purple"], DASHES[2], "v"),
+    "token-tis": LineStyle(OKABE_ITO["sky"], DASHES[0], ">"),
+    "mis": LineStyle(OKABE_ITO["sky"], DASHES[3], "P"),
 }
 
-_SIGNALS: dict[str, Look] = {
-    "ess": Look(INK, DASHES[0], "o"),
-    "max_weight": Look(OKABE_ITO["blue"], DASHES[1], "s"),
-    "kl_length": Look(OKABE_ITO["vermillion"], DASHES[3], "^"),
-    "grad_norm": Look("#332288", DASHES[4], "D"),
-    "grad_norm_z": Look(OKABE_ITO["sky"], DASHES[3], "P"),
-    "head_norm": Look(OKABE_ITO["green"], DASHES[2], "X"),
-    "grad_cosine": Look(OKABE_ITO["orange"], DASHES[0], ">"),
-    "entropy_low": Look("#999933", DASHES[1], "<"),
-    "reward_drop": Look("#882255", DASHES[3], "p"),
-    "lr": Look("#888888", DASHES[0], "s"),
+_SIGNALS: dict[str, LineStyle] = {
+    "ess": LineStyle(INK, DASHES[0], "o"),
+    "max_weight": LineStyle(OKABE_ITO["blue"], DASHES[1], "s"),
+    "kl_length": LineStyle(OKABE_ITO["vermillion"], DASHES[3], "^"),
+    "grad_norm": LineStyle("#332288", DASHES[4], "D"),
+    "grad_norm_z": LineStyle(OKABE_ITO["sky"], DASHES[3], "P"),
+    "head_norm": LineStyle(OKABE_ITO["green"], DASHES[2], "X"),
+    "grad_cosine": LineStyle(OKABE_ITO["orange"], DASHES[0], ">"),
+    "entropy_low": LineStyle("#999933", DASHES[1], "<"),
+    "reward_drop": LineStyle("#882255", DASHES[3], "p"),
+    "lr": LineStyle("#888888", DASHES[0], "s"),
 }
 """Signals of `analysis.monitoring.signals`, which share a figure, and its legend, with other signals only. No two have
 one color, or one dash and marker. `tis` is a method as well and looks like it."""
@@ -84,16 +84,17 @@ SURVIVORS = "runs that survived"
 """Name of the reference line that is drawn beside the methods where failed runs are compared with the others."""
 
 
-LAG_LOOKS: tuple[Look, ...] = tuple(
-    Look(color, DASHES[place % len(DASHES)], MARKERS[place]) for place, color in enumerate((INK, *OKABE_ITO.values()))
+LAG_STYLES: tuple[LineStyle, ...] = tuple(
+    LineStyle(color, DASHES[place % len(DASHES)], MARKERS[place])
+    for place, color in enumerate((INK, *OKABE_ITO.values()))
 )
-"""Looks of lags, where lines are lags and not methods."""
+"""Styles of lags, where lines are lags and not methods."""
 
 
-def look(method: str) -> Look:
-    """The look of a canonical method expression, or of a signal.
+def line_style(method: str) -> LineStyle:
+    """The style of a canonical method expression, or of a signal.
 
-    The methods of the comparison have fixed looks. A variant keeps the color of the method it starts with, and has
+    The methods of the comparison have fixed styles. A variant keeps the color of the method it starts with, and has
     another dash; everything else follows from a hash of the expression, so a method looks the same in every figure of
     every machine.
     """
@@ -104,7 +105,7 @@ def look(method: str) -> Look:
     colors = (*OKABE_ITO.values(), *MORE_COLORS)
     color = known.color if known else colors[digest[0] % len(colors)]
     dashes: list[Dash] = [dash for dash in DASHES if known is None or dash != known.dash]
-    return Look(color, dashes[digest[1] % len(dashes)], MARKERS[digest[2] % len(MARKERS)])
+    return LineStyle(color, dashes[digest[1] % len(dashes)], MARKERS[digest[2] % len(MARKERS)])
 
 
 @cache

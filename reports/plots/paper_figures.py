@@ -11,7 +11,7 @@ from vcpo_bench.analysis.method_text import base_name
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, says_floor, set_scale
-from vcpo_bench.reports.plots.method_style import LAG_LOOKS
+from vcpo_bench.reports.plots.method_style import LAG_STYLES
 from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Setting, Study
@@ -132,7 +132,7 @@ def lag_sweep(study: Study, sheet: Sheet) -> Plot | None:
     lines = []
     for place, setting in enumerate(chosen):
         for line in lines_of(study, _BY_NAME["reward-steps"], setting, 0, ["vcpo"]):
-            style = LAG_LOOKS[place % len(LAG_LOOKS)]
+            style = LAG_STYLES[place % len(LAG_STYLES)]
             name = f"lag {setting.lag}"
             if line.low is not None and line.high is not None:
                 axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)

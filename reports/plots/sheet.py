@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.figure import Line, Sheet
-from vcpo_bench.reports.plots.method_style import look
+from vcpo_bench.reports.plots.method_style import line_style
 from vcpo_bench.reports.plots.ticks import several_ticks
 
 _LONGEST_FILE = 120  # characters: with its ending and a draft's, below the 255 bytes of file systems
@@ -77,7 +77,7 @@ def draw_lines(axes: Sequence[Axes], lines: Sequence[Line], methods: Sequence[st
 def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
     """Draw a method's series with its band and look; its artists carry the method's gid."""
     index = list(methods).index(line.name)
-    style = look(line.name)
+    style = line_style(line.name)
     if line.low is not None and line.high is not None:
         band = axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)
         band.set_gid(f"m{index}-band-{line.panel}")
@@ -97,7 +97,14 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
 def add_legend(figure: Figure, methods: Sequence[str], columns: int) -> None:
     """Put the legend of methods above the panels; the figure grows by what more than one row of it needs."""
     handles = [
-        Line2D([], [], color=look(name).color, linestyle=look(name).dash, marker=look(name).marker, label=name)
+        Line2D(
+            [],
+            [],
+            color=line_style(name).color,
+            linestyle=line_style(name).dash,
+            marker=line_style(name).marker,
+            label=name,
+        )
         for name in methods
     ]
     rows = -(-len(handles) // max(columns, 1))

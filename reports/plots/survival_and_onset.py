@@ -12,7 +12,7 @@ from vcpo_bench.analysis.collapse.survival import kaplan_meier
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate, several
-from vcpo_bench.reports.plots.method_style import SURVIVORS, look
+from vcpo_bench.reports.plots.method_style import SURVIVORS, line_style
 from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
@@ -75,7 +75,7 @@ def _survival_line(panel: int, method: str, runs: pd.DataFrame) -> Line:
 
 
 def _draw_steps(axes: Axes, line: Line, methods: list[str]) -> None:
-    index, style = methods.index(line.name), look(line.name)
+    index, style = methods.index(line.name), line_style(line.name)
     (drawn,) = axes.plot(
         line.x, line.y, drawstyle="steps-post", color=style.color, linestyle=style.dash, marker=style.marker
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from vcpo_bench.reports.figure import Line
-from vcpo_bench.reports.plots.method_style import look
+from vcpo_bench.reports.plots.method_style import line_style
 
 
 def mark_zeros(axes: Sequence[Axes], lines: Sequence[Line], names: Sequence[str]) -> str:
@@ -39,7 +39,7 @@ def mark_zeros(axes: Sequence[Axes], lines: Sequence[Line], names: Sequence[str]
 
 
 def _mark(panel: Axes, line: Line, index: int) -> None:
-    style = look(line.name)
+    style = line_style(line.name)
     x = line.x[line.y <= 0]
     (drawn,) = panel.plot(
         x,

@@ -13,7 +13,7 @@ from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.comparison.coverage import UNFINISHED
 from vcpo_bench.analysis.findings import Finding
 from vcpo_bench.analysis.wording import row_by_row
-from vcpo_bench.reports.document import Entry, Prose, Sentence, Table, sentence
+from vcpo_bench.reports.document import Prose, Sentence, Table, TableCell, sentence
 from vcpo_bench.reports.formatting import MISSING, fixed, number, rate
 from vcpo_bench.reports.numbers import STATEMENT, Ledger, Number
 from vcpo_bench.reports.study import Study
@@ -141,12 +141,12 @@ class _Row(NamedTuple):
     keys: tuple[str, ...]
 
 
-def _entry(ledger: Ledger, layout: Layout, column: str, row: _Row) -> Entry:
+def _entry(ledger: Ledger, layout: Layout, column: str, row: _Row) -> TableCell:
     raw, shown = row.values[column], layout.columns[column]
     if shown.kind == "name":
-        return Entry(MISSING if raw is None or raw != raw else str(raw), sort=_sort(raw))
+        return TableCell(MISSING if raw is None or raw != raw else str(raw), sort=_sort(raw))
     if shown.kind == "rate":
-        return Entry(rate(_float(raw)), sort=_float(raw))
+        return TableCell(rate(_float(raw)), sort=_float(raw))
     value = ledger.add(
         f"{layout.table}.{column}",
         [f"{name} {row.values[name]}" for name in layout.named],
@@ -158,7 +158,7 @@ def _entry(ledger: Ledger, layout: Layout, column: str, row: _Row) -> Entry:
         rows=[row.number],
         text=_written(row.values, column, shown),
     )
-    return Entry(value.text, value, value.value)
+    return TableCell(value.text, value, value.value)
 
 
 def _written(row: Mapping[Any, Any], column: str, shown: Shown) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.formatting import fixed, rate, whole
 from vcpo_bench.reports.study import Study
 
@@ -17,8 +17,8 @@ def all_cells(study: Study) -> Table:
         texts = [str(cell["task"]), rate(cell["lr"]), str(cell["staleness"]), str(cell["method"]), str(cell["seed"])]
         texts.append(whole(cell["steps_done"]))
         texts += [fixed(cell[name]) for name in ("start_reward", "best_reward", "final_reward", "median_ess")]
-        event = Entry(str(cell["event"]), tone="bad" if cell["failed"] else "")
-        rows.append([*(Entry(text) for text in texts), event, Entry(whole(cell["onset"]))])
+        event = TableCell(str(cell["event"]), tone="bad" if cell["failed"] else "")
+        rows.append([*(TableCell(text) for text in texts), event, TableCell(whole(cell["onset"]))])
     caption = (
         "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio before a "
         "failure, and the verdict of the collapse rule on its evaluations with the onset of a failure."

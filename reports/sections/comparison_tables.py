@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from vcpo_bench.analysis.intervals import FEW_SEEDS
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.scores import at_rate, scale, was_chosen
@@ -211,9 +211,9 @@ def _by_task(study: Study, ledger: Ledger, ranking: Table) -> Table:
         return ranking
     frame = frame.sort_values(["staleness", "task", "mean"], ascending=[True, True, False], kind="stable")
     (tasks,) = analysis_table(study, ledger, "compare", Layout("by_task", "", _BY_TASK), frame)
-    pooled = [[lag, Entry(ALL_TASKS), *rest] for lag, *rest in ranking.rows]
+    pooled = [[lag, TableCell(ALL_TASKS), *rest] for lag, *rest in ranking.rows]
     iqm, gap = (list(_RANKING).index(name) + 1 for name in ("iqm", "optimality_gap"))
-    single = [[*row[:iqm], Entry(MISSING), *row[iqm:gap], Entry(MISSING)] for row in tasks.rows]
+    single = [[*row[:iqm], TableCell(MISSING), *row[iqm:gap], TableCell(MISSING)] for row in tasks.rows]
     lags = list(dict.fromkeys(row[0].text for row in pooled))
     rows = [row for lag in lags for row in (*pooled, *single) if row[0].text == lag]
     headings = [ranking.headings[0], _TASK.heading, *ranking.headings[1:]]

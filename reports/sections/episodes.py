@@ -7,7 +7,7 @@ from textwrap import shorten
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import number, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -48,7 +48,7 @@ def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([failed.head(RUNS_PER_OUTCOME), kept.head(RUNS_PER_OUTCOME)])
 
 
-def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Entry]]:
+def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[TableCell]]:
     evals = study.evals[str(cell["key"])]
     rewards = evals["sampled_reward"]
     best = int(np.nan_to_num(rewards).argmax())
@@ -59,14 +59,14 @@ def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Ent
         said = written[written["step"] == step].sort_values("prompt").head(EPISODES_SHOWN)
         rows.append(
             [
-                Entry(str(cell["task"])),
-                Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
-                Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
-                Entry(rate(cell["lr"]), sort=float(cell["lr"])),
-                Entry(str(cell["event"]), tone="bad" if cell["failed"] else ""),
-                Entry(whole(step), sort=float(step)),
-                Entry(number(reward), sort=reward),
-                Entry(_numbered(said)),
+                TableCell(str(cell["task"])),
+                TableCell(str(cell["method"]), link=anchor(str(cell["key"]))),
+                TableCell(str(cell["staleness"]), sort=float(cell["staleness"])),
+                TableCell(rate(cell["lr"]), sort=float(cell["lr"])),
+                TableCell(str(cell["event"]), tone="bad" if cell["failed"] else ""),
+                TableCell(whole(step), sort=float(step)),
+                TableCell(number(reward), sort=reward),
+                TableCell(_numbered(said)),
             ]
         )
     return rows

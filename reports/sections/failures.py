@@ -7,7 +7,7 @@ import pandas as pd
 from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.comparison.coverage import COMPLETE
 from vcpo_bench.analysis.recorded_tables import Problem
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, fixed, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -45,9 +45,9 @@ def _collapsed(study: Study) -> list[Table]:
     rows = [
         [
             *_settings(cell),
-            Entry(str(cell["event"])),
-            Entry(whole(cell["onset"])),
-            Entry(fixed(cell["lag_at_onset"], 1)),
+            TableCell(str(cell["event"])),
+            TableCell(whole(cell["onset"])),
+            TableCell(fixed(cell["lag_at_onset"], 1)),
         ]
         for _, cell in failed.iterrows()
     ]
@@ -60,9 +60,9 @@ def _incomplete(study: Study) -> list[Table]:
     rows = [
         [
             *_settings(cell),
-            Entry(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
-            Entry(whole(cell["steps_done"])),
-            Entry(why(cell)),
+            TableCell(str(cell["status"]), tone="bad" if cell["status"] == "error" else ""),
+            TableCell(whole(cell["steps_done"])),
+            TableCell(why(cell)),
         ]
         for _, cell in cells.iterrows()
     ]
@@ -71,14 +71,14 @@ def _incomplete(study: Study) -> list[Table]:
     return [table] if rows else []
 
 
-def _settings(cell: pd.Series) -> list[Entry]:
+def _settings(cell: pd.Series) -> list[TableCell]:
     """What tells a cell apart, under `_SETTINGS`."""
     return [
-        Entry(str(cell["method"]), link=anchor(str(cell["key"]))),
-        Entry(str(cell["task"])),
-        Entry(str(cell["staleness"]), sort=float(cell["staleness"])),
-        Entry(rate(cell["lr"]), sort=float(cell["lr"])),
-        Entry(str(cell["seed"]), sort=float(cell["seed"])),
+        TableCell(str(cell["method"]), link=anchor(str(cell["key"]))),
+        TableCell(str(cell["task"])),
+        TableCell(str(cell["staleness"]), sort=float(cell["staleness"])),
+        TableCell(rate(cell["lr"]), sort=float(cell["lr"])),
+        TableCell(str(cell["seed"]), sort=float(cell["seed"])),
     ]
 
 
@@ -88,7 +88,13 @@ def _unread(study: Study) -> list[Problem]:
     return [one for one in study.results.problems if one.key and one.key not in known]
 
 
-def _set_aside(problem: Problem) -> list[Entry]:
+def _set_aside(problem: Problem) -> list[TableCell]:
     """A cell whose own file cannot be read: nothing is known of it but its key."""
-    unknown = [Entry(MISSING) for _ in _SETTINGS[1:]]
-    return [Entry(problem.key), *unknown, Entry("damaged", tone="bad"), Entry(MISSING), Entry(problem.what)]
+    unknown = [TableCell(MISSING) for _ in _SETTINGS[1:]]
+    return [
+        TableCell(problem.key),
+        *unknown,
+        TableCell("damaged", tone="bad"),
+        TableCell(MISSING),
+        TableCell(problem.what),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.lm_eval_scores import lm_score_summary
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -30,7 +30,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [Table("lm-eval", _CAPTION, _HEADINGS, rows, numeric=frozenset({1, 2, 6, 7, 8, 9, 10}), settings=6)]
 
 
-def _row(ledger: Ledger, row: pd.Series) -> list[Entry]:
+def _row(ledger: Ledger, row: pd.Series) -> list[TableCell]:
     setting = Setting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
     metric = row["metric"] if row["filter"] == "none" else f"{row['metric']} ({row['filter']})"
     method = row["method"] + ("*" if row["control"] else "")
@@ -47,15 +47,15 @@ def _row(ledger: Ledger, row: pd.Series) -> list[Entry]:
     low = pd.notna(row["higher_is_better"]) and not row["higher_is_better"]
     width = row["value_high"] - row["value_low"]
     return [
-        Entry(task_name(setting)),
-        Entry(rate(setting.lr), sort=setting.lr),
-        Entry(str(setting.lag), sort=setting.lag),
-        Entry(method, tone="dim" if row["control"] else ""),
-        Entry(row["lm_task"]),
-        Entry(metric + (" (low)" if low else "")),
-        Entry(str(row["step"]), sort=float(row["step"])),
-        Entry(whole(row["documents"]), sort=float(row["documents"])),
-        Entry(str(row["seeds"]), sort=float(row["seeds"])),
-        Entry(score.text, score, row["value"]),
-        Entry(interval(row["value_low"], row["value_high"]), sort=width),
+        TableCell(task_name(setting)),
+        TableCell(rate(setting.lr), sort=setting.lr),
+        TableCell(str(setting.lag), sort=setting.lag),
+        TableCell(method, tone="dim" if row["control"] else ""),
+        TableCell(row["lm_task"]),
+        TableCell(metric + (" (low)" if low else "")),
+        TableCell(str(row["step"]), sort=float(row["step"])),
+        TableCell(whole(row["documents"]), sort=float(row["documents"])),
+        TableCell(str(row["seeds"]), sort=float(row["seeds"])),
+        TableCell(score.text, score, row["value"]),
+        TableCell(interval(row["value_low"], row["value_high"]), sort=width),
     ]

@@ -6,7 +6,7 @@ from functools import partial
 
 import pandas as pd
 
-from vcpo_bench.reports.document import Block, Entry, Picture, Table
+from vcpo_bench.reports.document import Block, Picture, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -66,15 +66,15 @@ def _measured(study: Study) -> pd.DataFrame:
     return runs.merge(rows, on="key").sort_values(["task", "key", "step"], kind="stable")
 
 
-def _row(ledger: Ledger, measured: pd.DataFrame, shown: list[str]) -> list[Entry]:
+def _row(ledger: Ledger, measured: pd.DataFrame, shown: list[str]) -> list[TableCell]:
     """One method at one checkpoint of one cell: a row of each quantity."""
     run = measured.iloc[0].to_dict()
-    entries = [Entry(rate(run[name]) if name == "lr" else str(run[name]), sort=_sort(run[name])) for name in _RUN]
+    entries = [TableCell(rate(run[name]) if name == "lr" else str(run[name]), sort=_sort(run[name])) for name in _RUN]
     by_quantity = {row["quantity"]: row for row in measured.to_dict("records")}
     for name in shown:
         row = by_quantity.get(name)
         if row is None:
-            entries.append(Entry(MISSING))
+            entries.append(TableCell(MISSING))
             continue
         text = fixed(row["value"], _DIGITS)
         if row["low"] < row["high"]:
@@ -90,7 +90,7 @@ def _row(ledger: Ledger, measured: pd.DataFrame, shown: list[str]) -> list[Entry
             rows=[row["row"]],
             text=text,
         )
-        entries.append(Entry(value.text, value, value.value))
+        entries.append(TableCell(value.text, value, value.value))
     return entries
 
 

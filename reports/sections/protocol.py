@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vcpo_bench.analysis.wording import counted
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import by_size, duration, in_words
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -31,8 +31,10 @@ def _protocol(study: Study) -> Table:
     for name in shown:
         values = [in_words(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
         if values:
-            rows.append([Entry(name), Entry(_listed(values))])
-    rows.append([Entry("rules version"), Entry(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))])
+            rows.append([TableCell(name), TableCell(_listed(values))])
+    rows.append(
+        [TableCell("rules version"), TableCell(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))]
+    )
     return Table("protocol", "Settings of the cells; several values are axes of the grid.", ["setting", "values"], rows)
 
 
@@ -48,9 +50,11 @@ def _provenance(study: Study) -> Table:
     for name in sorted(values):
         found = sorted(values[name].items())
         one = len(found) == 1
-        rows.append([Entry(name), Entry("; ".join(v if one else f"{v} ({counted(n, 'cell')})" for v, n in found[:12]))])
+        rows.append(
+            [TableCell(name), TableCell("; ".join(v if one else f"{v} ({counted(n, 'cell')})" for v, n in found[:12]))]
+        )
     total = float(study.results.cells["seconds"].fillna(0).sum())
-    rows.append([Entry("time in training"), Entry(duration(total) if total else "not recorded")])
+    rows.append([TableCell("time in training"), TableCell(duration(total) if total else "not recorded")])
     return Table("provenance", "Code, environment and hardware of the cells.", ["fact", "value"], rows)
 
 

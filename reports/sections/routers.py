@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.records.steps.routing import COLUMNS
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import fixed, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -40,7 +40,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [Table("routers", _CAPTION, headings, rows, numeric=frozenset({2, 4, *range(6, 11)}), settings=6)]
 
 
-def _row(ledger: Ledger, setting: tuple[object, ...], steps: pd.DataFrame) -> list[Entry]:
+def _row(ledger: Ledger, setting: tuple[object, ...], steps: pd.DataFrame) -> list[TableCell]:
     task, regime, lr, replay, lag, method = setting
     named = [str(task), str(regime), rate(lr), str(replay), str(lag), str(method)]
     entries = []
@@ -57,5 +57,5 @@ def _row(ledger: Ledger, setting: tuple[object, ...], steps: pd.DataFrame) -> li
             rows=steps.index.tolist(),
             text=fixed(value, 4),
         )
-        entries.append(Entry(known.text, known, sort=value))
-    return [*(Entry(text) for text in named), *entries]
+        entries.append(TableCell(known.text, known, sort=value))
+    return [*(TableCell(text) for text in named), *entries]

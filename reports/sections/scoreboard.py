@@ -10,7 +10,7 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
 from vcpo_bench.records import SYNCHRONOUS
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -66,7 +66,7 @@ class _Line:
     scored: pd.DataFrame
 
 
-def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
+def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[TableCell]:
     setting = Setting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
     runs = study.runs(setting, row["method"])
     runs = runs[runs["control"] == row["control"]]
@@ -78,21 +78,21 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[Entry]:
         *_rewards(study, ledger, line),
         _ess(ledger, line),
         _failed(ledger, line),
-        Entry(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""),
+        TableCell(", ".join(odd), sort=float(len(odd)), tone="bad" if odd else ""),
     ]
 
 
-def _names(setting: Setting, row: pd.Series) -> list[Entry]:
+def _names(setting: Setting, row: pd.Series) -> list[TableCell]:
     return [
-        Entry(task_name(setting)),
-        Entry(rate(setting.lr), sort=setting.lr),
-        Entry(str(setting.lag), sort=setting.lag),
-        Entry(row["method"] + ("*" if row["control"] else ""), tone="dim" if row["control"] else ""),
-        Entry(str(int(row["seeds"])), sort=float(row["seeds"])),
+        TableCell(task_name(setting)),
+        TableCell(rate(setting.lr), sort=setting.lr),
+        TableCell(str(setting.lag), sort=setting.lag),
+        TableCell(row["method"] + ("*" if row["control"] else ""), tone="dim" if row["control"] else ""),
+        TableCell(str(int(row["seeds"])), sort=float(row["seeds"])),
     ]
 
 
-def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[Entry]:
+def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[TableCell]:
     """Final and best reward with their intervals, each from one evaluation per cell."""
     entries = []
     for name, how, choose in (("final_reward", "last", _last), ("best_reward", "largest", _largest)):
@@ -107,7 +107,7 @@ def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[Entry]:
             rows=[int(choose(study.evals[key])) for key in line.scored["key"]],
         )
         low, high = line.row[f"{name}_low"], line.row[f"{name}_high"]
-        entries += [Entry(value.text, value, value.value), Entry(interval(low, high), sort=high - low)]
+        entries += [TableCell(value.text, value, value.value), TableCell(interval(low, high), sort=high - low)]
     return entries
 
 
@@ -121,7 +121,7 @@ def _largest(evals: Curves) -> float:
     return float(evals["row"][np.nanargmax(evals["sampled_reward"])])
 
 
-def _ess(ledger: Ledger, line: _Line) -> Entry:
+def _ess(ledger: Ledger, line: _Line) -> TableCell:
     ess = ledger.add(
         "median_ess",
         line.about,
@@ -131,10 +131,10 @@ def _ess(ledger: Ledger, line: _Line) -> Entry:
         table="steps",
         columns=("ess_ratio",),
     )
-    return Entry(ess.text, ess, ess.value)
+    return TableCell(ess.text, ess, ess.value)
 
 
-def _failed(ledger: Ledger, line: _Line) -> Entry:
+def _failed(ledger: Ledger, line: _Line) -> TableCell:
     """How many failed, of the cells that the collapse rule could judge; the rows are those of all cells."""
     judged = line.runs[~line.runs["event"].isin(UNDECIDED)]
     count = int(judged["failed"].sum())
@@ -148,7 +148,7 @@ def _failed(ledger: Ledger, line: _Line) -> Entry:
         columns=("event", "onset"),
         text=f"{count}/{len(judged)}" if len(judged) else MISSING,
     )
-    return Entry(failed.text, failed, failed.value, "bad" if count else "")
+    return TableCell(failed.text, failed, failed.value, "bad" if count else "")
 
 
 def task_name(setting: Setting) -> str:

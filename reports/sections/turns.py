@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vcpo_bench.records.step_facts import EPISODE_FACTS
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import fixed, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
@@ -45,7 +45,7 @@ def _eighth(steps: pd.DataFrame, when: str) -> pd.DataFrame:
     return steps[place < count] if when == "first" else steps[place >= size - count]
 
 
-def _row(ledger: Ledger, setting: tuple[object, ...], when: str, steps: pd.DataFrame) -> list[Entry]:
+def _row(ledger: Ledger, setting: tuple[object, ...], when: str, steps: pd.DataFrame) -> list[TableCell]:
     task, regime, lr, lag, method = setting
     named = [str(task), str(regime), rate(lr), str(lag), str(method), when]
     entries = []
@@ -62,5 +62,5 @@ def _row(ledger: Ledger, setting: tuple[object, ...], when: str, steps: pd.DataF
             rows=steps.index.tolist(),
             text=fixed(value),
         )
-        entries.append(Entry(known.text, known, sort=value))
-    return [*(Entry(text) for text in named), *entries]
+        entries.append(TableCell(known.text, known, sort=value))
+    return [*(TableCell(text) for text in named), *entries]

@@ -21,7 +21,7 @@ _LEADING = ("eval_reward", "reward")
 
 
 @dataclass(frozen=True)
-class Panel:
+class SignalPanel:
     """One signal: its title, what it was logged as, and its curve."""
 
     title: str
@@ -57,7 +57,7 @@ def _has_onset(found: Diagnosis) -> bool:
     return not math.isnan(found.onset)
 
 
-def _panels(found: Diagnosis) -> list[Panel]:
+def _panels(found: Diagnosis) -> list[SignalPanel]:
     """The reward first, then the signals in the order in which they left, then the rest."""
     left = [one.column for one in found.departures]
     order = [*_LEADING, *left, *sorted(found.run.series)]
@@ -69,7 +69,7 @@ def _panels(found: Diagnosis) -> list[Panel]:
         series = found.run.series[name]
         svg = _curve(series, span, found.onset, marks.get(name, float("nan")))
         title = f"{series.column.label} ({series.column.unit})"
-        panels.append(Panel(title, ", ".join(series.logged_as[:3]), series.source.tag, svg))
+        panels.append(SignalPanel(title, ", ".join(series.logged_as[:3]), series.source.tag, svg))
     return panels
 
 

@@ -20,7 +20,7 @@ from vcpo_bench.files.atomic import write_text
 from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
-from vcpo_bench.reports.plots.method_style import drawing, look
+from vcpo_bench.reports.plots.method_style import drawing, line_style
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_curves import spark_svg
 from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, grouped
@@ -100,7 +100,7 @@ def render_document(document: Document, cells: list[CellPage], reload_seconds: i
         script=Markup(script),
         script_hash=digest,
         spark_svg=spark_svg,
-        swatch=lambda name: swatch(look(name)),
+        swatch=lambda name: swatch(line_style(name)),
     )
 
 

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from vcpo_bench.reports.figure import Plot
-from vcpo_bench.reports.plots.method_style import GRID, INK, Look
+from vcpo_bench.reports.plots.method_style import GRID, INK, LineStyle
 
 _TWO_DIGITS = re.compile(r"(\d\.\d\d)\d+")
 _COORDINATES = re.compile(r'( (?:d|x|y)=")([^"]*)"')
@@ -119,12 +119,12 @@ def _styles_to_classes(body: str) -> str:
     return body.replace("</style>", f"{sheet}</style>", 1)
 
 
-def swatch(look: Look) -> Markup:
-    """A short line in a method's look, for the legend of a page."""
-    color = "currentColor" if look.color == INK else look.color
-    dashes = "" if isinstance(look.dash, str) else ",".join(f"{length * 1.6:g}" for length in look.dash[1])
+def swatch(style: LineStyle) -> Markup:
+    """A short line in the style of a method, for the legend of a page."""
+    color = "currentColor" if style.color == INK else style.color
+    dashes = "" if isinstance(style.dash, str) else ",".join(f"{length * 1.6:g}" for length in style.dash[1])
     dash = f' stroke-dasharray="{dashes}"' if dashes else ""
-    shape = _SHAPES[look.marker]
+    shape = _SHAPES[style.marker]
     return Markup(
         f'<svg viewBox="0 0 34 12" width="34" height="12" aria-hidden="true"><g stroke="{color}" fill="{color}">'
         f'<path d="M1 6H33" stroke-width="2" fill="none"{dash}/><path d="{shape}" stroke="none"/></g></svg>'

@@ -15,7 +15,7 @@ from matplotlib.textpath import TextToPath
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.document import Document, Table
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT, Setting, choose, parts, without_constants
+from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT, TableLayout, choose, parts, without_constants
 from vcpo_bench.reports.writers.tex_text import SPECIAL, escape, prose
 
 
@@ -41,7 +41,7 @@ def booktabs(table: Table, column: float = COLUMN, text: float = TEXT) -> str:
     return "\n".join([*found, ""])
 
 
-def _float(table: Table, how: Setting, caption: str, label: str) -> list[str]:
+def _float(table: Table, how: TableLayout, caption: str, label: str) -> list[str]:
     columns = "".join(_column(place, place in table.numeric, how) for place in range(len(table.headings)))
     rows = [" & ".join(_entry(entry.text, entry.tone) for entry in row) + r" \\" for row in table.rows]
     name = "table*" if how.wide else "table"
@@ -62,7 +62,7 @@ def _float(table: Table, how: Setting, caption: str, label: str) -> list[str]:
     ]
 
 
-def _column(place: int, numeric: bool, how: Setting) -> str:
+def _column(place: int, numeric: bool, how: TableLayout) -> str:
     if place != how.wrapped:
         return "r" if numeric else "l"
     return rf">{{\ragged{'left' if numeric else 'right'}\arraybackslash}}p{{{how.room:g}pt}}"

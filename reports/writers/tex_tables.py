@@ -14,7 +14,7 @@ from typing import NamedTuple
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.writers.tex_text import SPECIAL, is_known
 
@@ -63,7 +63,7 @@ class Size(NamedTuple):
 SIZES = (Size(9.0, 11.0, 4.0, 1.03), Size(8.0, 9.5, 3.0, 1.065), Size(7.0, 8.0, 2.5, 1.14))
 
 
-class Setting(NamedTuple):
+class TableLayout(NamedTuple):
     """How a table is set.
 
     Attributes:
@@ -88,7 +88,7 @@ class Setting(NamedTuple):
         return max(1, math.ceil(1.2 * _width(cells[self.wrapped]) * self.size.em / self.room))
 
 
-def choose(table: Table, column: float, text: float) -> Setting:
+def choose(table: Table, column: float, text: float) -> TableLayout:
     """How a table must be set to fit.
 
     Args:
@@ -101,7 +101,7 @@ def choose(table: Table, column: float, text: float) -> Setting:
     for wide, inches in ((False, column), (True, text)):
         for size in SIZES if wide or column == text else SIZES[:2]:
             if sum(em) * size.em + 2 * size.gap * len(em) <= inches * 72.27:
-                return Setting(wide and column != text, size)
+                return TableLayout(wide and column != text, size)
     broken = em.index(max(em))
     texts = [table.headings[broken], *(row[broken].text for row in table.rows)]
     word = max(_width(part) for one in texts for part in one.split() or [""])
@@ -109,8 +109,8 @@ def choose(table: Table, column: float, text: float) -> Setting:
         others = (sum(em) - em[broken]) * size.em + 2 * size.gap * len(em)
         room = text * 72.27 - others
         if room >= max(word, NARROWEST) * size.em:
-            return Setting(column != text, size, broken, math.floor(room))
-    return Setting(column != text, SIZES[-1], scaled=True)
+            return TableLayout(column != text, size, broken, math.floor(room))
+    return TableLayout(column != text, SIZES[-1], scaled=True)
 
 
 def without_constants(table: Table) -> tuple[Table, str]:
@@ -127,7 +127,7 @@ def without_constants(table: Table) -> tuple[Table, str]:
         for i in constant
         if table.rows[0][i].text.strip() not in ("", MISSING)
     )
-    rows: list[list[Entry]] = [[row[i] for i in kept] for row in table.rows]
+    rows: list[list[TableCell]] = [[row[i] for i in kept] for row in table.rows]
     numeric = frozenset(kept.index(i) for i in table.numeric if i in kept)
     headings, settings = [table.headings[i] for i in kept], sum(i < table.settings for i in kept)
     return Table(table.name, table.caption, headings, rows, numeric, settings), said
@@ -138,11 +138,11 @@ def _shared(table: Table, column: int, texts: set[str]) -> bool:
     return column < table.settings and len(texts) == 1
 
 
-def parts(table: Table, how: Setting) -> list[Table]:
+def parts(table: Table, how: TableLayout) -> list[Table]:
     """The table in pieces of nearly equal length that fit a page."""
     lines = [how.lines([entry.text for entry in row]) for row in table.rows]
     most = math.ceil(sum(lines) / max(1, math.ceil(sum(lines) / LONGEST)))
-    pieces: list[list[list[Entry]]] = [[]]
+    pieces: list[list[list[TableCell]]] = [[]]
     used = 0
     for row, needed in zip(table.rows, lines, strict=True):
         if pieces[-1] and used + needed > most:
@@ -153,7 +153,7 @@ def parts(table: Table, how: Setting) -> list[Table]:
     return [replace(table, rows=rows) for rows in pieces]
 
 
-def _wide(entry: Entry) -> float:
+def _wide(entry: TableCell) -> float:
     return _width(entry.text) * (BOLD if entry.tone == "bad" else 1.0)
 
 

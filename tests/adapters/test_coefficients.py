@@ -7,12 +7,12 @@ import torch
 import torch.multiprocessing as mp
 from rows_of_ranks import WIDTH, decide_on_rank, make_rows, take
 
-from vcpo_bench.adapters.coefficients import Coefficients, Decision, Rows, gather, join
+from vcpo_bench.adapters.coefficients import Coefficients, Decision, StepRows, gather, join
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, method_names, parse_method
 
 
-def plain_batch(rows: Rows, width: int) -> Batch:
+def plain_batch(rows: StepRows, width: int) -> Batch:
     given = rows.padded(width).tensors()
     given["version"] = given["version"].unsqueeze(-1).expand(len(rows), width)
     return Batch.from_rows(**given, now=5)
@@ -81,7 +81,7 @@ def test_evidence_that_is_not_finite_changes_nothing() -> None:
 
 def test_half_precision_is_read_as_float32() -> None:
     rows = make_rows()
-    half = Rows(**{n: v.bfloat16() if v.is_floating_point() else v for n, v in rows.tensors().items()})
+    half = StepRows(**{n: v.bfloat16() if v.is_floating_point() else v for n, v in rows.tensors().items()})
     assert Coefficients(parse_method("vespo"), WIDTH).decide(half, now=5).coefficients.dtype == torch.float32
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vcpo_bench.adapters.coefficients import Coefficients, Rows
+from vcpo_bench.adapters.coefficients import Coefficients, StepRows
 from vcpo_bench.adapters.gauges import WeightGauges, by_row
 from vcpo_bench.methods import parse_method
 
@@ -17,7 +17,7 @@ def test_the_ess_of_the_monitor_is_that_of_the_method(empty: int) -> None:
     mask = torch.ones(16, 3, dtype=torch.bool)
     mask[16 - empty :] = False
     zeros = torch.zeros(16, dtype=torch.int64)
-    rows = Rows(logp=logp, behavior_logp=behavior, mask=mask, reward=torch.rand(16), group=zeros, version=zeros)
+    rows = StepRows(logp=logp, behavior_logp=behavior, mask=mask, reward=torch.rand(16), group=zeros, version=zeros)
     decided = Coefficients(parse_method("tis"), 3).decide(rows, 1)
     _, numbers = WeightGauges([]).read(by_row(behavior, logp, mask), None, None)
     assert numbers["monitor/n"] == 16 - empty

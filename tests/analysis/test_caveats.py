@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vcpo_bench import records
 from vcpo_bench.analysis.caveats import DAMAGE, caveats
-from vcpo_bench.analysis.comparability import Note
+from vcpo_bench.analysis.comparability import ComparisonNote
 from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.analysis.results import load
 
@@ -42,6 +42,6 @@ def test_a_selection_has_only_the_notes_about_its_cells(make_results: Callable[.
     make_results(tmp_path, methods=("tis", "vcpo"), lags=(1,), seeds=(0,), steps=20, controls=False)
     results = load(tmp_path)
     first, second = results.cells["key"]
-    results.notes.append(Note("Something about one cell.", ("status",), (first,)))
+    results.notes.append(ComparisonNote("Something about one cell.", ("status",), (first,)))
     assert len(caveats(results).statements) == 1
     assert caveats(results.select([second])).statements == []

@@ -5,14 +5,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vcpo_bench.adapters.coefficients import Coefficients, Rows, gather
+from vcpo_bench.adapters.coefficients import Coefficients, StepRows, gather
 from vcpo_bench.methods import parse_method
 
 WIDTH = 9
 EXTRAS = ("proximal_logp", "reference_logp", "entropy", "sum_pi_sq")
 
 
-def make_rows(seed: int = 0, rows: int = 12, tokens: int = 7, group: Tensor | None = None) -> Rows:
+def make_rows(seed: int = 0, rows: int = 12, tokens: int = 7, group: Tensor | None = None) -> StepRows:
     generator = torch.Generator().manual_seed(seed)
 
     def normal() -> Tensor:
@@ -22,7 +22,7 @@ def make_rows(seed: int = 0, rows: int = 12, tokens: int = 7, group: Tensor | No
     length = torch.randint(0, tokens + 1, (rows,), generator=generator)
     extras: dict[str, Any] = {name: logp - 0.1 * normal() for name in EXTRAS[:2]}
     extras |= {name: normal().abs() for name in EXTRAS[2:]}
-    return Rows(
+    return StepRows(
         logp=logp,
         behavior_logp=logp - 0.4 * normal(),
         mask=torch.arange(tokens) < length.unsqueeze(-1),
@@ -34,8 +34,8 @@ def make_rows(seed: int = 0, rows: int = 12, tokens: int = 7, group: Tensor | No
     )
 
 
-def take(rows: Rows, index: Tensor) -> Rows:
-    return Rows(**{name: value[index] for name, value in rows.tensors().items()})
+def take(rows: StepRows, index: Tensor) -> StepRows:
+    return StepRows(**{name: value[index] for name, value in rows.tensors().items()})
 
 
 RANKS = (torch.arange(0, 5), torch.arange(5, 12))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from patience import within
 
-from vcpo_bench.reports.document import Document, Entry, Section, Table
+from vcpo_bench.reports.document import Document, Section, Table, TableCell
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
@@ -89,15 +89,18 @@ def study(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFa
 def document(study: Study) -> Document:
     """The report, and tables of what reports of other studies hold: odd letters, many rows, long transcripts."""
     found = build(study)
-    odd = [[Entry(ODD), Entry(str(i), tone="bad")] for i in range(3)]
-    many = [[Entry(f"clip(high=0.{i})"), Entry(f"{i / 7:.3f} [0.000, 1.000]"), Entry(str(i % 7))] for i in range(95)]
-    long = [[Entry(str(i)), Entry("4 to 7 not 4,6: 4>5>6 [0] " * (3 + i))] for i in range(30)]
+    odd = [[TableCell(ODD), TableCell(str(i), tone="bad")] for i in range(3)]
+    many = [
+        [TableCell(f"clip(high=0.{i})"), TableCell(f"{i / 7:.3f} [0.000, 1.000]"), TableCell(str(i % 7))]
+        for i in range(95)
+    ]
+    long = [[TableCell(str(i)), TableCell("4 to 7 not 4,6: 4>5>6 [0] " * (3 + i))] for i in range(30)]
     caption = "How `vcpo-bench analyze prediction --leads 5,10,20` sees it, \u00b195%."
     tables = [
         Table("odd", caption, ["what", "n"], odd, frozenset({1})),
         Table("many", caption, ["method", "final reward [95%]", "n"], many, frozenset({1, 2})),
         Table("long", caption, ["update", "episodes"], long, frozenset({0})),
-        Table("wide", caption, [f"heading {i}" for i in range(9)], [[Entry(f"word{i}" * 4) for i in range(9)]]),
+        Table("wide", caption, [f"heading {i}" for i in range(9)], [[TableCell(f"word{i}" * 4) for i in range(9)]]),
     ]
     return Document(found.title, [*found.sections, Section("odd", "Odd", [*tables])], found.ledger)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from vcpo_bench.adapters.coefficients import Coefficients, Rows
+from vcpo_bench.adapters.coefficients import Coefficients, StepRows
 from vcpo_bench.methods import Batch, Method, method_names, parse_method
 
 Make = Callable[..., Batch]
@@ -94,7 +94,7 @@ def test_groups_of_equal_float32_rewards_teach_nothing(method: str, size: int) -
     chosen = parse_method(method)
     for reward in (0.1, 0.2, 0.3, 0.7, 0.99, 100.7):
         logp = torch.full((size, 3), -1.0)
-        rows = Rows(
+        rows = StepRows(
             logp=logp,
             behavior_logp=logp - 0.05 * torch.randn(size, 3, generator=torch.Generator().manual_seed(size)),
             mask=torch.ones(size, 3, dtype=torch.bool),

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from vcpo_bench.bench.outside.mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
 from vcpo_bench.bench.outside.mirror.limits import LOOK_SECONDS
 
 
@@ -28,12 +28,12 @@ def main() -> None:
     tracker = settings.open()
     try:
         connection = tracker.connect(Path(settings.folder).resolve())
-        follower = Follower(settings, tracker, connection, heartbeat=lambda: answer({}))
+        mirror = TrackerMirror(settings, tracker, connection, heartbeat=lambda: answer({}))
         while (last := _next(over)) is None:
-            follower.update()
-        follower.update(last=True)
+            mirror.update()
+        mirror.update(last=True)
         if last["report"]:
-            follower.report(Path(last["report"]))
+            mirror.report(Path(last["report"]))
     except Exception as error:
         answer({"problem": tracker.trouble(error)})
         sys.exit(1)

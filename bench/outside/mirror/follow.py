@@ -53,7 +53,7 @@ class MirrorSettings:
         return TRACKERS.get(self.tracker)(**self.parameters)
 
 
-class Follower:
+class TrackerMirror:
     """Keeps a tracker up to date with a results folder.
 
     Args:

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from vcpo_bench.bench.cells.results_folder import ended_keys
-from vcpo_bench.bench.outside.mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
 from vcpo_bench.bench.outside.mirror.limits import INTERRUPTED_SECONDS, PATIENCE_SECONDS
 from vcpo_bench.bench.outside.trackers.catalog import Tracker
 from vcpo_bench.errors import UsageError
@@ -164,10 +164,10 @@ def mirror_folder(folder: Path, tracker: Tracker, page: Path | None) -> int:
         raise UsageError(f"{folder}: no ended cell to mirror; is it the folder given to vcpo-bench run --out?")
     try:
         connection = tracker.connect(folder.resolve())
-        with closing(Follower(_settings(tracker, folder, cells), tracker, connection)) as follower:
-            count = follower.update(last=True)
+        with closing(TrackerMirror(_settings(tracker, folder, cells), tracker, connection)) as mirror:
+            count = mirror.update(last=True)
             if page:
-                follower.report(page)
+                mirror.report(page)
     except Exception as error:  # trackers raise errors of many kinds
         raise UsageError(f"{tracker.name}: {tracker.trouble(error)}") from error
     return count

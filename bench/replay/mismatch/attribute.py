@@ -18,7 +18,7 @@ EXACT, ALL = "exact path", "all of them"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PathRow:
     """One path.
 
     Attributes:
@@ -54,7 +54,7 @@ class Attribution:
         quadrature: How their squares add up; None: fewer than two could be switched.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[PathRow, ...]
     quadrature: Sum | None
 
     def facts(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def attribute(rig: Rig, components: Sequence[MismatchComponent], lengths: Sequen
     for component in components:
         name = component.text()
         reason = component.why_not(rig)
-        rows.append(Row(name, None, {}, reason) if reason else _row(name, alone[name], lengths))
+        rows.append(PathRow(name, None, {}, reason) if reason else _row(name, alone[name], lengths))
     if together is None:
         return Attribution(tuple(rows), None)
     rows.append(_row(ALL, together, lengths))
@@ -99,7 +99,7 @@ def _all_on(rig: Rig, components: Sequence[MismatchComponent]) -> SamplingPath:
     return path
 
 
-def _with_shares(rows: list[Row]) -> list[Row]:
+def _with_shares(rows: list[PathRow]) -> list[PathRow]:
     exact, total = rows[0].gap, rows[-1].gap
     assert exact is not None
     assert total is not None
@@ -113,5 +113,5 @@ def _with_shares(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _row(name: str, drawn: Drawn, lengths: Sequence[int]) -> Row:
-    return Row(name, gap_of(drawn), {length: ess_at(drawn, length) for length in lengths})
+def _row(name: str, drawn: Drawn, lengths: Sequence[int]) -> PathRow:
+    return PathRow(name, gap_of(drawn), {length: ess_at(drawn, length) for length in lengths})

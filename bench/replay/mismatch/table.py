@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from vcpo_bench.bench.replay.mismatch.attribute import Attribution, Row
+from vcpo_bench.bench.replay.mismatch.attribute import Attribution, PathRow
 from vcpo_bench.bench.replay.mismatch.component import COMPONENTS, MismatchComponent
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_text
@@ -72,7 +72,7 @@ def lines(found: Attribution) -> Iterator[str]:
         )
 
 
-def _cells(row: Row, count: int) -> list[str]:
+def _cells(row: PathRow, count: int) -> list[str]:
     if row.gap is None:
         return [row.path, *[""] * (count - 1)]
     gap = row.gap

@@ -19,7 +19,7 @@ from vcpo_bench.analysis.calibrating.judge import (
     rates,
 )
 from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
-from vcpo_bench.analysis.calibrating.runs import Study, study_of_logs, study_of_results
+from vcpo_bench.analysis.calibrating.runs import CalibrationRuns, study_of_logs, study_of_results
 from vcpo_bench.analysis.calibrating.tune import TARGET, material, tune
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.logs import read_run
@@ -32,7 +32,7 @@ from vcpo_bench.errors import UsageError
 
 
 @pytest.fixture(scope="module")
-def study(make_study: Callable[..., Results], truths: dict[str, Callable[..., np.ndarray]]) -> Study:
+def study(make_study: Callable[..., Results], truths: dict[str, Callable[..., np.ndarray]]) -> CalibrationRuns:
     results = make_study({"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["nothing"]}, seeds=10)
     return study_of_results(learning(results), "made up")
 
@@ -45,17 +45,17 @@ def learning(results: Results) -> Results:
 
 
 @pytest.fixture(scope="module")
-def report(study: Study) -> CalibrationReport:
+def report(study: CalibrationRuns) -> CalibrationReport:
     return calibrate(study)
 
 
-def test_runs_without_lag_are_no_healthy_runs(study: Study) -> None:
+def test_runs_without_lag_are_no_healthy_runs(study: CalibrationRuns) -> None:
     assert set(study.panel.runs["staleness"][study.healthy]) == {16, 64}
     assert set(study.panel.runs["event"][study.healthy]) == {"healthy"}
     assert (study.panel.runs["staleness"][study.panel.failed] == 1).any()
 
 
-def test_all_together_keep_the_promise_where_they_were_tuned(study: Study) -> None:
+def test_all_together_keep_the_promise_where_they_were_tuned(study: CalibrationRuns) -> None:
     given = material(study)
     everyone = np.ones(len(study.panel.runs), dtype=bool)
     chosen = tune(given, everyone)
@@ -78,14 +78,14 @@ def test_a_part_never_speaks_more_often_than_all_together(report: CalibrationRep
     assert 10 <= parts.loc["ess", "median_lead"] <= 30
 
 
-def test_configurations_are_held_out_whole(study: Study) -> None:
+def test_configurations_are_held_out_whole(study: CalibrationRuns) -> None:
     folds = configuration_folds(study)
     assert np.array(folds).sum(axis=0).tolist() == [1] * len(study.configuration)
     for test in folds:
         assert not set(study.configuration[test]) & set(study.configuration[~test])
 
 
-def test_rates_are_means_over_ways_of_dealing(study: Study, report: CalibrationReport) -> None:
+def test_rates_are_means_over_ways_of_dealing(study: CalibrationRuns, report: CalibrationReport) -> None:
     assert any(
         (one != two).any() for one, two in zip(*(configuration_folds(study, deal) for deal in (0, 1)), strict=True)
     )
@@ -102,7 +102,7 @@ def test_rates_are_means_over_ways_of_dealing(study: Study, report: CalibrationR
     assert calibrate(study, [Detector("ess", 5, 1.0)]).deals.empty
 
 
-def test_a_signal_that_few_deals_chose_has_no_rate(study: Study) -> None:
+def test_a_signal_that_few_deals_chose_has_no_rate(study: CalibrationRuns) -> None:
     given = material(study)
     deals = [judge(given, configuration_folds(study, deal)) for deal in range(4)]
     number = rates(given, deals).set_index("signal")["n_healthy"]
@@ -114,7 +114,7 @@ def test_a_signal_that_few_deals_chose_has_no_rate(study: Study) -> None:
     assert number["ess"] == 0
 
 
-def test_deals_that_are_one_count_once(study: Study) -> None:
+def test_deals_that_are_one_count_once(study: CalibrationRuns) -> None:
     few = replace(study, configuration=study.configuration % 4)
     assert list(configuration_deals(few)) == [0], "each of four configurations is a fold of its own, however dealt"
     assert len(configuration_deals(study)) > 1
@@ -123,21 +123,21 @@ def test_deals_that_are_one_count_once(study: Study) -> None:
     assert not any("ways to deal" in one for one in found.sentences)
 
 
-def test_one_configuration_cannot_be_held_out(study: Study) -> None:
+def test_one_configuration_cannot_be_held_out(study: CalibrationRuns) -> None:
     alone = calibrate(replace(study, configuration=np.zeros_like(study.configuration)))
     assert alone.parts.empty
     assert alone.deals.empty
     assert not any("ways to deal" in one for one in alone.sentences)
 
 
-def test_each_of_two_tasks_is_held_out_and_one_alone_is_not(study: Study) -> None:
+def test_each_of_two_tasks_is_held_out_and_one_alone_is_not(study: CalibrationRuns) -> None:
     number = len(study.groups)
     two = replace(study, groups=np.array(["a", "b"])[np.arange(number) % 2])
     assert [set(two.groups[test]) for test in group_folds(two)] == [{"a"}, {"b"}]
     assert group_folds(replace(study, groups=np.full(number, "a"))) == []
 
 
-def test_rates_say_whether_the_runs_had_tuned_the_detectors(study: Study, report: CalibrationReport) -> None:
+def test_rates_say_whether_the_runs_had_tuned_the_detectors(study: CalibrationRuns, report: CalibrationReport) -> None:
     assert any(one.startswith(f"{ANY}, held-out configurations: ") for one in report.sentences)
     measured = calibrate(study, [Detector("ess", 5, 1.0)]).sentences
     assert any(one.startswith("ess, as they are: ") for one in measured)
@@ -203,7 +203,7 @@ def test_a_rate_per_thousand() -> None:
     assert clustered_ratio(above, np.zeros(4), np.arange(4)) is None
 
 
-def logs(folder: Path, causes: list[str], framework: str = "vcpo-fork") -> Study:
+def logs(folder: Path, causes: list[str], framework: str = "vcpo-fork") -> CalibrationRuns:
     runs = []
     for number, cause in enumerate(causes):
         rows = rows_of(planted(cause, seed=number), framework)

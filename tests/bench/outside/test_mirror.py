@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.outside.mirror import process
-from vcpo_bench.bench.outside.mirror.follow import Follower, MirrorSettings
+from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
 from vcpo_bench.bench.outside.mirror.history import history
 from vcpo_bench.bench.outside.mirror.process import Mirror, mirror_folder
 from vcpo_bench.bench.outside.trackers.wandb import Wandb, WandbConnection
@@ -54,14 +54,14 @@ class FakeWandb:
 
 @pytest.fixture
 def follow():
-    """`follow(settings, wandb)`: a follower that lets go of the folder when the test is over."""
+    """`follow(settings, wandb)`: a mirror that lets go of the folder when the test is over."""
     with ExitStack() as stack:
-        yield lambda *arguments: stack.enter_context(closing(make_follower(*arguments)))
+        yield lambda *arguments: stack.enter_context(closing(make_mirror(*arguments)))
 
 
-def make_follower(wanted: MirrorSettings, wandb: FakeWandb) -> Follower:
+def make_mirror(wanted: MirrorSettings, wandb: FakeWandb) -> TrackerMirror:
     tracker = wanted.open()
-    return Follower(wanted, tracker, WandbConnection(tracker, Path(wanted.folder), wandb))
+    return TrackerMirror(wanted, tracker, WandbConnection(tracker, Path(wanted.folder), wandb))
 
 
 def small(make_results, folder: Path, **options) -> Path:
@@ -133,39 +133,39 @@ def test_a_mirror_that_is_stopped_and_started_again_repeats_nothing(make_results
 def test_a_failed_cell_is_mirrored_once_it_has_been_tried_again(make_results, tmp_path, follow):
     folder = small(make_results, tmp_path, shapes={"vcpo": "error"})
     wandb = FakeWandb()
-    follower = follow(settings(folder), wandb)
-    assert follower.update() == 1
-    assert follower.update(last=True) == 1
+    mirror = follow(settings(folder), wandb)
+    assert mirror.update() == 1
+    assert mirror.update(last=True) == 1
     assert sorted(wandb.ended.values()) == [0, 1]
 
 
 def test_a_cell_mirrored_to_a_full_disk_does_not_count_as_mirrored(make_results, tmp_path, follow, monkeypatch):
     folder = small(make_results, tmp_path)
-    follower = follow(settings(folder), FakeWandb())
+    mirror = follow(settings(folder), FakeWandb())
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(OSError, match="the disk is full"):
-        follower.update()
-    assert len(follower.waiting) == 2
+        mirror.update()
+    assert len(mirror.waiting) == 2
 
 
 def test_a_checkpoint_that_is_replaced_while_it_is_read_is_not_logged(make_results, tmp_path, follow, monkeypatch):
     folder = small(make_results, tmp_path, partial=("vcpo", "clip"))
     wandb = FakeWandb()
-    follower = follow(settings_of_partial(folder), wandb)
+    mirror = follow(settings_of_partial(folder), wandb)
     found = CellStore.latest_checkpoint
     newer = iter([False, True] * 2)
     monkeypatch.setattr(CellStore, "latest_checkpoint", lambda one: Path("newer") if next(newer) else found(one))
-    follower.update()
+    mirror.update()
     assert wandb.rows == {}
     monkeypatch.undo()
-    follower.update()
+    mirror.update()
     assert len(wandb.rows) == 2
 
 
 def test_a_checkpoint_that_vanishes_while_it_is_read_is_waited_for(make_results, tmp_path, follow, monkeypatch):
     folder = small(make_results, tmp_path, partial=("vcpo",))
     wandb = FakeWandb()
-    follower = follow(settings_of_partial(folder), wandb)
+    mirror = follow(settings_of_partial(folder), wandb)
     kept = {}
 
     def vanish(path: Path):
@@ -176,13 +176,13 @@ def test_a_checkpoint_that_vanishes_while_it_is_read_is_waited_for(make_results,
         return seal
 
     monkeypatch.setattr("vcpo_bench.bench.outside.mirror.history.seal_beside", vanish)
-    follower.update()
+    mirror.update()
     assert kept
     assert wandb.rows == {}
     monkeypatch.undo()
     for path, content in kept.items():
         path.write_bytes(content)
-    follower.update()
+    mirror.update()
     assert len(wandb.rows) == 1
 
 
@@ -193,7 +193,7 @@ def settings_of_partial(folder: Path) -> MirrorSettings:
 
 def test_only_one_mirror_works_on_a_folder(make_results, tmp_path, follow):
     folder = small(make_results, tmp_path)
-    first, second = follow(settings(folder), FakeWandb()), make_follower(settings(folder), FakeWandb())
+    first, second = follow(settings(folder), FakeWandb()), make_mirror(settings(folder), FakeWandb())
     assert first.update() == 2
     assert second.update() == 0
     with pytest.raises(BlockingIOError, match="another process"):

@@ -12,7 +12,7 @@ from vcpo_bench.bench.regimes.asynchronous import Async, AsyncSchedule
 from vcpo_bench.bench.regimes.checks import check_regime
 from vcpo_bench.bench.regimes.fifo import FifoSchedule
 from vcpo_bench.bench.regimes.plan import plan
-from vcpo_bench.bench.regimes.service_times import Service, ServiceTimes
+from vcpo_bench.bench.regimes.service_times import ServiceTimes, TwoStations
 from vcpo_bench.errors import UsageError
 
 SHAPES = st.builds(
@@ -192,8 +192,8 @@ class Eventful(Base):
     """The same with service times."""
 
     @property
-    def service(self) -> Service:
-        return Service(ServiceTimes(1.0, 3.0, straggler=0.2, slowdown=20.0))
+    def service(self) -> TwoStations:
+        return TwoStations(ServiceTimes(1.0, 3.0, straggler=0.2, slowdown=20.0))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vcpo_bench.reports.document import Block, Entry, Table
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Study
@@ -12,4 +12,4 @@ PLACE = Place("Number of cells", 155)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """One table."""
-    return [Table("counts", "Cells.", ["cells"], [[Entry(str(len(study.cells)))]], frozenset())]
+    return [Table("counts", "Cells.", ["cells"], [[TableCell(str(len(study.cells)))]], frozenset())]

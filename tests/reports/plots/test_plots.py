@@ -13,7 +13,7 @@ from vcpo_bench.reports.figure import Plot, Sheet
 from vcpo_bench.reports.plots.curves import QUANTITIES, trajectories
 from vcpo_bench.reports.plots.lag_axis import realized_lag, reward_against_lag
 from vcpo_bench.reports.plots.maps import ess_map, stability_map
-from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, look
+from vcpo_bench.reports.plots.method_style import SURVIVORS, drawing, line_style
 from vcpo_bench.reports.plots.pareto_tail import pareto_k
 from vcpo_bench.reports.plots.performance_profiles import profiles
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, panel_grid
@@ -55,8 +55,8 @@ def test_lines_look_like_their_method(study: Study) -> None:
     axes = plot.figure.axes[plot.lines[0].panel]
     drawn_line = next(one for one in axes.lines if one.get_gid() and "-line-" in str(one.get_gid()))
     name = plot.methods[int(str(drawn_line.get_gid()).split("-")[0][1:])]
-    assert drawn_line.get_color() == look(name).color
-    assert drawn_line.get_marker() == look(name).marker
+    assert drawn_line.get_color() == line_style(name).color
+    assert drawn_line.get_marker() == line_style(name).marker
     assert [text.get_text() for text in plot.figure.legends[0].texts] == plot.methods
 
 

@@ -10,44 +10,44 @@ import pytest
 from matplotlib import colors
 
 from vcpo_bench.reports.formatting import MINUS, MISSING, interval, number, rate, whole
-from vcpo_bench.reports.plots.method_style import GRID, INK, OKABE_ITO, drawing, look
+from vcpo_bench.reports.plots.method_style import GRID, INK, OKABE_ITO, drawing, line_style
 from vcpo_bench.reports.plots.prediction import PANELS
 
 KNOWN = ["reinforce", "vcpo", "vespo", "gspo", "clip", "clip-higher", "tis", "token-tis", "mis"]
 
 
 def test_the_methods_of_the_comparison_differ_in_look_and_without_color() -> None:
-    looks = [look(name) for name in KNOWN]
+    looks = [line_style(name) for name in KNOWN]
     assert len(set(looks)) == len(KNOWN)
     assert len({(one.dash, one.marker) for one in looks}) == len(KNOWN), "gray print must tell them apart"
 
 
 def test_looks_are_pinned() -> None:
-    assert look("vcpo").color == "#0072B2"
-    assert look("a-method-nobody-knows") == look("a-method-nobody-knows")
-    assert look("a-method-nobody-knows").marker == "o"
+    assert line_style("vcpo").color == "#0072B2"
+    assert line_style("a-method-nobody-knows") == line_style("a-method-nobody-knows")
+    assert line_style("a-method-nobody-knows").marker == "o"
 
 
 def test_many_methods_share_no_look() -> None:
     names = ["aipo", "aspo", "band", "bandpo", "bapo", "cispo", "topr", "sapo", "dapo", "gmpo", "m2po", "tba", "luspo"]
-    assert len({look(name) for name in names}) == len(names)
-    assert len({look(name).color for name in names}) > 6
+    assert len({line_style(name) for name in names}) == len(names)
+    assert len({line_style(name).color for name in names}) > 6
 
 
 def test_signals_of_the_prediction_figure_differ_in_color_and_without_it() -> None:
     signals = {name for _, names in PANELS for name in names}
-    looks = [look(name) for name in signals]
+    looks = [line_style(name) for name in signals]
     assert len({one.color for one in looks}) == len(signals)
     assert len({(one.dash, one.marker) for one in looks}) == len(signals)
 
 
 def test_variants_keep_the_color_of_their_method() -> None:
-    assert look("vcpo(cap=4)").color == look("vcpo").color
-    assert look("clip-higher(high=0.3)").color == look("clip-higher").color
-    assert look("vcpo(ess=off)") != look("vcpo")
+    assert line_style("vcpo(cap=4)").color == line_style("vcpo").color
+    assert line_style("clip-higher(high=0.3)").color == line_style("clip-higher").color
+    assert line_style("vcpo(ess=off)") != line_style("vcpo")
     variants = ["vcpo", "vcpo(baseline=group)", "vcpo(ess=off)", "vcpo(ess=off)+lr-matched"]
-    assert len({look(name).dash for name in variants}) == len(variants)
-    assert all(look(f"vcpo(cap={cap})").dash != look("vcpo").dash for cap in range(9))
+    assert len({line_style(name).dash for name in variants}) == len(variants)
+    assert all(line_style(f"vcpo(cap={cap})").dash != line_style("vcpo").dash for cap in range(9))
 
 
 def test_lines_stand_out_from_white() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.maps import ess_map
 from vcpo_bench.reports.plots.method_style import drawing
@@ -173,7 +173,7 @@ def test_tex_escapes_and_tables() -> None:
     assert escape("a_b & 50% of $x$ {y} \\ ~^ #1") == (
         r"a\_b \& 50\% of \$x\$ \{y\} \textbackslash{} \textasciitilde{}\textasciicircum{} \#1"
     )
-    rows = [[Entry("vcpo_x"), Entry("0.50", tone="bad")]]
+    rows = [[TableCell("vcpo_x"), TableCell("0.50", tone="bad")]]
     text = booktabs(Table("t", "A 5% test", ["method", "reward"], rows, frozenset({1})))
     assert r"\begin{tabular}{lr}" in text
     assert r"vcpo\_x & \textbf{0.50} \\" in text

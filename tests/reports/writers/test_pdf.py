@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.analysis.results import load
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.writers.html import render
 from vcpo_bench.reports.writers.pdf import _table, typeset, write_pdf
@@ -83,7 +83,7 @@ def test_markup_in_strings_is_printed_not_read(tiny: Path, make_results: Callabl
 
 
 def test_columns_that_say_nothing_are_not_printed() -> None:
-    rows = [[Entry(text) for text in (name, "3", "0.5", "\u2013", "")] for name in ("clip", "vcpo")]
+    rows = [[TableCell(text) for text in (name, "3", "0.5", "\u2013", "")] for name in ("clip", "vcpo")]
     headings = ["method", "seeds", "reward", "95%", "not completed"]
     printed = _table(Table("scoreboard", "Rewards.", headings, rows, frozenset({1, 2, 3}), settings=2))
     assert printed["headings"] == ["method", "reward"], "a result stays although all rows agree in it"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
-from vcpo_bench.reports.plots.method_style import INK, MARKERS, Look, drawing
+from vcpo_bench.reports.plots.method_style import INK, MARKERS, LineStyle, drawing
 from vcpo_bench.reports.plots.sheet import draw_line, draw_lines, panel_grid
 from vcpo_bench.reports.writers import svg
 from vcpo_bench.reports.writers.svg import _shorter, inline, swatch, to_svg
@@ -105,6 +105,6 @@ def test_two_inlined_drawings_share_no_id_and_follow_the_page(plot: Plot) -> Non
 
 
 def test_every_marker_has_a_swatch() -> None:
-    shapes = {re.search(r'd="([^"]*)" stroke="none"', swatch(Look(INK, "solid", marker))) for marker in MARKERS}
+    shapes = {re.search(r'd="([^"]*)" stroke="none"', swatch(LineStyle(INK, "solid", marker))) for marker in MARKERS}
     assert len({shape.group(1) for shape in shapes if shape}) == len(MARKERS)
-    assert "stroke-dasharray" in swatch(Look("#000000", (0, (1.0, 2.0)), "o"))
+    assert "stroke-dasharray" in swatch(LineStyle("#000000", (0, (1.0, 2.0)), "o"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from vcpo_bench.reports.document import Entry, Table
+from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
@@ -17,7 +17,9 @@ from vcpo_bench.reports.writers.tex_text import escape, prose
 
 def table(rows: list[list[str]], numeric: frozenset[int] = frozenset(), settings: int = 1) -> Table:
     headings = [f"h{i}" for i in range(len(rows[0]))]
-    return Table("t", "What it holds.", headings, [[Entry(text) for text in row] for row in rows], numeric, settings)
+    return Table(
+        "t", "What it holds.", headings, [[TableCell(text) for text in row] for row in rows], numeric, settings
+    )
 
 
 def test_a_narrow_table_takes_one_column_a_wider_one_both_and_the_widest_is_scaled() -> None:

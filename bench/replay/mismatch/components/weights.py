@@ -12,7 +12,7 @@ from vcpo_bench.naming.parameters import choice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights(MismatchComponent):
+class RoundedWeights(MismatchComponent):
     """The sampler holds rounded weights; its arithmetic stays as it is.
 
     Attributes:
