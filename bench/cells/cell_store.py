@@ -35,8 +35,8 @@ _DRAFT, _FINAL, _REPLACED, _LEFT = "draft-", "final-", "replaced-", "left"
 def numbered(folder: Path, prefix: str = "") -> dict[int, Path]:
     """Folders named `prefix` and a number, by that number, smallest first; other names are no checkpoints."""
     names = [] if folder.is_symlink() else names_in(folder)
-    found = {int(name[len(prefix) :]): folder / name for name in names if _is_numbered(name, prefix)}
-    return {number: path for number, path in sorted(found.items()) if is_folder(path)}
+    paths = {int(name[len(prefix) :]): folder / name for name in names if _is_numbered(name, prefix)}
+    return {number: path for number, path in sorted(paths.items()) if is_folder(path)}
 
 
 def _is_numbered(name: str, prefix: str) -> bool:
@@ -141,8 +141,8 @@ class CellStore:
 
     def checkpoints(self) -> list[Path]:
         """Every checkpoint that training can resume from, the kept ones too, newest first."""
-        found = numbered(self.partial / KEPT) | numbered(self.partial, CHECKPOINT)
-        return [found[step] for step in sorted(found, reverse=True)]
+        by_step = numbered(self.partial / KEPT) | numbered(self.partial, CHECKPOINT)
+        return [by_step[step] for step in sorted(by_step, reverse=True)]
 
     def set_checkpoint_aside(self, checkpoint: Path) -> Path:
         """Rename a checkpoint that cannot be used, so that no run resumes from it."""

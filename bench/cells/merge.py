@@ -91,10 +91,12 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         for name, path in track(extras.items(), "copying states and tables", len(extras)):
             _copy_extra(path, out / name)
     begun = [
-        path.name.removesuffix(PARTIAL_SUFFIX) for one in sources for path in (one / CELLS).glob(f"*{PARTIAL_SUFFIX}")
+        path.name.removesuffix(PARTIAL_SUFFIX)
+        for source in sources
+        for path in (source / CELLS).glob(f"*{PARTIAL_SUFFIX}")
     ]
     unfinished = len(set(begun) - set(cells))
-    present = sum(len(_ended(one)) for one in sources) - len(missing)
+    present = sum(len(_ended(source)) for source in sources) - len(missing)
     return Merged(len(missing), present, unfinished, tuple(strange))
 
 
@@ -104,9 +106,9 @@ def _check_rules(cells: Mapping[str, Path]) -> None:
     Raises:
         UsageError: There are several.
     """
-    found = {str(read_cell_file(path / CELL_FILE).get("rules_version")): path for path in cells.values()}
-    if len(found) > 1:
-        places = " and ".join(f"{version} ({path.parent.parent})" for version, path in sorted(found.items()))
+    by_version = {str(read_cell_file(path / CELL_FILE).get("rules_version")): path for path in cells.values()}
+    if len(by_version) > 1:
+        places = " and ".join(f"{version} ({path.parent.parent})" for version, path in sorted(by_version.items()))
         raise UsageError(f"merge: cells ran under rules versions {places}, which cannot be compared; keep them apart")
 
 
@@ -117,7 +119,7 @@ def _listed(grid: Path) -> Mapping[str, Mapping[str, Any]]:
         DamagedResultError: It lists none as it should.
     """
     cells = read_sealed(grid).get("cells")
-    if not isinstance(cells, dict) or not all(isinstance(one, dict) and "control" in one for one in cells.values()):
+    if not isinstance(cells, dict) or not all(isinstance(cell, dict) and "control" in cell for cell in cells.values()):
         raise DamagedResultError(
             f"{grid} does not list its cells; delete it, and the next run into that folder makes it"
         )
@@ -143,8 +145,8 @@ def _chosen(folders: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
 
 
 def _ended(folder: Path) -> list[Path]:
-    found = sorted(path for path in cells_in(folder).iterdir() if path.is_dir() and not path.name.startswith("."))
-    ended = [path for path in found if not path.name.endswith(PARTIAL_SUFFIX)]
+    folders = sorted(path for path in cells_in(folder).iterdir() if path.is_dir() and not path.name.startswith("."))
+    ended = [path for path in folders if not path.name.endswith(PARTIAL_SUFFIX)]
     for path in ended:
         refuse_link(path)
     return ended

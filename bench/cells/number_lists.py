@@ -100,7 +100,7 @@ def _at_equal_ratios(first: T, last: T, count: int, read: Callable[[str], T]) ->
     """From `first` to `last`; those between rounded, each once, in order."""
     whole = isinstance(first, int)
     between = [float(first) * (last / first) ** (place / (count - 1)) for place in range(1, count - 1)]
-    values = [read(str(round(one)) if whole else f"{one:.3g}") for one in between]
+    values = [read(str(round(value)) if whole else f"{value:.3g}") for value in between]
     values.insert(0, first)
     values.append(last)
     return list(dict.fromkeys(values))

@@ -53,15 +53,15 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
         raise UsageError(
             f"--config {name}: must contain lines such as 'methods: vcpo,clip', not {reprlib.repr(values)}"
         )
-    found: dict[str, Any] = {}
+    by_flag: dict[str, Any] = {}
     for key, value in values.items():
         flag = _flag(key, flags, name)
-        if flag in found:
+        if flag in by_flag:
             raise UsageError(
                 f"--config {name}: {flag} is there twice, with dashes and underscores; drop one of the two"
             )
-        found[flag] = _value(flag, value, flags, name)
-    return found
+        by_flag[flag] = _value(flag, value, flags, name)
+    return by_flag
 
 
 def write_configuration(path: Path, values: Mapping[str, Any]) -> None:

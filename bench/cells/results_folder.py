@@ -151,12 +151,12 @@ class ResultsFolder:
 
 def ended_keys(path: Path) -> set[str]:
     """Keys of the cells of a results folder that have ended without an error; empty where there is no folder."""
-    found = set()
+    keys = set()
     for folder in (path / CELLS).glob("*"):
         with suppress(DamagedResultError):
             if not folder.name.endswith(PARTIAL_SUFFIX) and status_of(folder) not in (None, "error"):
-                found.add(folder.name)
-    return found
+                keys.add(folder.name)
+    return keys
 
 
 def status_of(folder: Path) -> str | None:

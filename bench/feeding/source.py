@@ -136,9 +136,9 @@ class PlannedSource:
 
     def tensors(self) -> dict[str, Tensor]:
         """The queue, responses in flight and the published weights; names and shapes as in `Source.tensors`."""
-        found = {f"queue/{i}/{name}": t for i, batch in self.queue.items() for name, t in batch.tensors().items()}
-        found |= {f"draft/{name}": tensor for name, tensor in self.generator.tensors().items()}
-        return found | {f"engine/{name}": tensor for name, tensor in self.generator.published.tensors().items()}
+        tensors = {f"queue/{i}/{name}": t for i, batch in self.queue.items() for name, t in batch.tensors().items()}
+        tensors |= {f"draft/{name}": tensor for name, tensor in self.generator.tensors().items()}
+        return tensors | {f"engine/{name}": tensor for name, tensor in self.generator.published.tensors().items()}
 
     def state(self) -> dict[str, Any]:
         """The newest reward, and the state of the schedule."""

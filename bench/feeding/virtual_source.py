@@ -59,8 +59,8 @@ class VirtualSource:
 
     def tensors(self) -> dict[str, Tensor]:
         """All groups started and not consumed yet, and the published weights."""
-        found = {f"group/{t}/{name}": x for t, group in self.groups.items() for name, x in group.tensors().items()}
-        return found | {f"engine/{name}": x for name, x in self.sampler.published.tensors().items()}
+        tensors = {f"group/{t}/{name}": x for t, group in self.groups.items() for name, x in group.tensors().items()}
+        return tensors | {f"engine/{name}": x for name, x in self.sampler.published.tensors().items()}
 
     def state(self) -> dict[str, Any]:
         """The schedule, the clock and the newest rewards."""
