@@ -9,7 +9,7 @@ class AroundOptimizerStep:
     """Calls a trainer's `OptimizerStep`.
 
     Args:
-        trainer: A `MethodTrainer`.
+        trainer: A `MethodGRPOTrainer`.
     """
 
     def __init__(self, trainer: Any) -> None:

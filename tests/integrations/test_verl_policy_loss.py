@@ -216,7 +216,7 @@ def test_verl_finds_the_plugin_through_its_entry_point(tmp_path: Path) -> None:
     done = in_new_process(tmp_path, lines)
     assert done.stdout.splitlines() == [
         "RowLocalLoss",
-        "['vcpo_bench', 'MethodTrainer', 'MonitoredTrainer', 'PPOTrainerSync']",
+        "['vcpo_bench', 'MethodPPOTrainer', 'MonitoredTrainer', 'PPOTrainerSync']",
         "verl.utils.config",
     ], done.stderr[-2000:]
 
