@@ -18,10 +18,12 @@ from vcpo_bench.analysis.diagnosis.causes.weights import (
     silent_anchor,
     support_lost_at,
 )
+from vcpo_bench.analysis.diagnosis.chain import find_chain
 from vcpo_bench.analysis.diagnosis.compare import compare
 from vcpo_bench.analysis.diagnosis.departures import find_departures
-from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause, Diagnosis, Outcome, Unseen
+from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, PART_LOST, Cause, Diagnosis, Outcome, Unseen
 from vcpo_bench.analysis.diagnosis.outcome import blind, read_outcome
+from vcpo_bench.analysis.diagnosis.try_next import try_next
 from vcpo_bench.analysis.log_alarms import find_alarms
 from vcpo_bench.analysis.logs.names import columns, frameworks
 from vcpo_bench.analysis.logs.run import LoggedRun
@@ -42,7 +44,7 @@ CAUSES: tuple[Callable[[Story], Cause | None], ...] = (
     silent_anchor,
 )
 
-DECISIVE = (LOST_SUPPORT, "part of the reward")
+DECISIVE = (LOST_SUPPORT, PART_LOST)
 """Causes that explain all other signs, whichever of these came first."""
 
 WANTED = (
@@ -85,7 +87,18 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
     ranked = sorted(causes, key=lambda one: (one.standing != "probable", one.name not in DECISIVE, one.since))
     compared = compare(run, baseline) if baseline is not None else ()
     alarms = find_alarms(run, load_calibrations(calibration)) if calibration is not None else None
-    return Diagnosis(run, outcome, departures, tuple(ranked), _unseen(run), compared, alarms, find_answers(run))
+    return Diagnosis(
+        run,
+        outcome,
+        departures,
+        tuple(ranked),
+        _unseen(run),
+        compared,
+        alarms,
+        find_answers(run),
+        find_chain(outcome, ranked),
+        try_next(run, ranked),
+    )
 
 
 def _with_rates(outcome: Outcome, calibration: str | Path | None) -> Outcome:

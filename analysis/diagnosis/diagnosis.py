@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from vcpo_bench.analysis.log_alarms import AlarmReport
 from vcpo_bench.analysis.logs.run import LoggedRun
@@ -13,6 +13,8 @@ Verdict = Literal["collapsed", "declining", "dip", "stall", "healthy", "cannot t
 VERDICTS: tuple[Verdict, ...] = ("collapsed", "declining", "dip", "stall", "healthy", "cannot tell")
 LOST_SUPPORT = "lost support"
 """The cause that makes the logged reward one of another policy."""
+PART_LOST = "part of the reward"
+"""The cause that one part of the reward was earned in place of another."""
 FELL: tuple[Verdict, ...] = ("collapsed", "declining")
 """The verdicts on a run that lost what it had: only such a fall has probable causes."""
 Standing = Literal["probable", "possible"]
@@ -75,6 +77,7 @@ class Cause:
         since: Step of its first sign; NaN where it has none.
         evidence: For it, one sentence each.
         against: Against it, one sentence each.
+        signs: What speaks for it in a few words, such as `ESS down`, each with the step where it began.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Cause:
     since: float
     evidence: tuple[str, ...]
     against: tuple[str, ...]
+    signs: tuple[tuple[float, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,32 @@ class Unseen:
     switch: str
 
 
+class Link(NamedTuple):
+    """Something that began.
+
+    Attributes:
+        sign: What, such as `ESS down`.
+        step: From where on.
+    """
+
+    sign: str
+    step: float
+
+
+class Advice(NamedTuple):
+    """One thing to change.
+
+    Attributes:
+        set: The setting, or what to do where the trainer's setting is not known.
+        why: In a few words.
+        source: Where that comes from.
+    """
+
+    set: str
+    why: str
+    source: str
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """What happened to a run.
@@ -112,6 +142,8 @@ class Diagnosis:
         baseline: How this run compares with a reference run, one sentence each.
         alarms: What the detectors of a calibration say about the run; None: none was given.
         answers: To questions that people ask of such a log, one sentence each.
+        chain: What began up to the fall, and where, the earliest first.
+        try_next: What to change, the most likely first.
     """
 
     run: LoggedRun
@@ -122,6 +154,13 @@ class Diagnosis:
     baseline: tuple[str, ...] = ()
     alarms: AlarmReport | None = None
     answers: tuple[str, ...] = ()
+    chain: tuple[Link, ...] = ()
+    try_next: tuple[Advice, ...] = ()
+
+    @property
+    def resume_from(self) -> float:
+        """The earliest sign: resume from the last checkpoint before it. NaN without advice."""
+        return min((one.step for one in self.chain), default=float("nan")) if self.try_next else float("nan")
 
     @property
     def verdict(self) -> Verdict:
@@ -147,6 +186,9 @@ class Diagnosis:
             "baseline": list(self.baseline),
             "alarms": _alarms(self.alarms),
             "answers": list(self.answers),
+            "chain": [one._asdict() for one in self.chain],
+            "try_next": [one._asdict() for one in self.try_next],
+            "resume_from": self.resume_from,
             "columns": {
                 name: {"logged_as": list(one.logged_as), "tag": one.source.tag, "values": int(one.steps.size)}
                 for name, one in self.run.series.items()

@@ -33,6 +33,7 @@ class Column:
         label: For people.
         floor: Smallest spread it is given when compared with its own history: unit, or nats if `log`.
         log: Whether it is compared on a logarithmic axis.
+        short: For people, where the label is long for a sentence of several signals.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Column:
     label: str
     floor: float
     log: bool = False
+    short: str = ""
 
 
 @dataclass(frozen=True)

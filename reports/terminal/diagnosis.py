@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 from vcpo_bench.analysis.diagnosis import Cause, Diagnosis
+from vcpo_bench.analysis.diagnosis.chain import chain_sentence
+from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
 
-_MOST_SIGNALS = 8
-_MOST_UNSEEN = 6
+_MOST_SIGNALS = 6
+_MOST_EVIDENCE = 3
+_MOST_UNSEEN = 3
 
 
 def diagnosis_text(found: Diagnosis) -> str:
-    """The answer as plain text: verdict, order of signals, causes, what could not be seen."""
-    blocks = [_head(found), list(found.answers), _signals(found), _causes(found)]
+    """The answer as plain text: verdict and chain, what to try next, then signals, causes and what was not seen."""
+    blocks = [_head(found), _try_next(found), list(found.answers), _causes(found), _signals(found)]
     if found.baseline:
         blocks.append(
             ["Against the reference run (one run: another seed may differ as much)", *map(_indented, found.baseline)]
@@ -24,12 +27,20 @@ def diagnosis_text(found: Diagnosis) -> str:
 def _head(found: Diagnosis) -> list[str]:
     run, outcome = found.run, found.outcome
     onset = "" if math.isnan(outcome.onset) else f", onset at step {outcome.onset:g} (+- {outcome.resolution:g})"
-    return [
-        f"{run.path}: {run.title}, up to step {run.last_step:.15g} ({run.step_unit})",
-        f"VERDICT {outcome.verdict}{onset}",
-        _indented(outcome.reason),
-        *([_indented(outcome.checked)] if outcome.checked else []),
-    ]
+    lines = [f"VERDICT {outcome.verdict}{onset}", _indented(chain_sentence(found.chain)), _indented(outcome.reason)]
+    lines.append(_indented(f"{run.path}: {run.title}, up to step {run.last_step:.15g} ({run.step_unit})"))
+    return [line for line in lines if line.strip()]
+
+
+def _try_next(found: Diagnosis) -> list[str]:
+    if not found.try_next:
+        return []
+    how = how_to_resume(found.run.framework)
+    step = found.resume_from
+    lines = [f"Try next, from the last checkpoint before step {step:g}" + (f" ({how})" if how else "")]
+    for number, one in enumerate(found.try_next, 1):
+        lines += [f"  {number}. {one.set}", f"     {one.why} ({one.source})"]
+    return lines
 
 
 def _signals(found: Diagnosis) -> list[str]:
@@ -58,8 +69,10 @@ def _causes(found: Diagnosis) -> list[str]:
 
 
 def _cause(cause: Cause) -> list[str]:
-    signs = [f"    + {sentence}" for sentence in cause.evidence] + [f"    - {sentence}" for sentence in cause.against]
-    return [f"  {cause.standing}: {cause.name}", *signs]
+    evidence = [f"    + {sentence}" for sentence in cause.evidence[:_MOST_EVIDENCE]]
+    more = len(cause.evidence) - _MOST_EVIDENCE
+    evidence += [f"    + and {more} more"] if more > 0 else []
+    return [f"  {cause.standing}: {cause.name}", *evidence, *(f"    - {sentence}" for sentence in cause.against)]
 
 
 def _alarms(found: Diagnosis) -> list[str]:
@@ -84,11 +97,11 @@ def _unseen(found: Diagnosis) -> list[str]:
 
 def _log(found: Diagnosis) -> list[str]:
     run = found.run
-    lines = [_indented(note) for note in run.notes]
+    lines = [_indented(note) for note in (*run.notes, found.outcome.checked) if note]
     lines += [f"  resumed at step {one.step:g}, after step {one.back_from:g}" for one in run.resumes[:3]]
     if run.overwritten:
         lines.append(f"  {run.overwritten:,} values were written again or left behind by a resume")
-    return ["About the log", *lines] if lines else []
+    return ["About the log and the verdict", *lines] if lines else []
 
 
 def _indented(sentence: str) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
 from vcpo_bench.analysis.diagnosis.departures import start_size
-from vcpo_bench.analysis.diagnosis.diagnosis import Cause
+from vcpo_bench.analysis.diagnosis.diagnosis import PART_LOST, Cause
 
 Array = NDArray[np.float64]
 
@@ -29,37 +29,34 @@ def length(story: Story) -> Cause | None:
         start = story.start("length_mean")
         gone = story.first_below("length_mean", start / SHORTER)
         if gone is not None:
-            case.supports(
-                gone, f"{story.label('length_mean')} is below a third of its start, {start:.3g}, {story.when(gone)}"
-            )
+            said = f"{story.label('length_mean')} is below a third of its start, {start:.3g}, {story.when(gone)}"
+            case.supports(gone, said, "length down")
         step = story.first_above("length_mean", LONGER * start)
         if step is not None:
-            case.supports(
-                step, f"{story.label('length_mean')} is above twice its start, {start:.3g}, {story.when(step)}"
-            )
+            said = f"{story.label('length_mean')} is above twice its start, {start:.3g}, {story.when(step)}"
+            case.supports(step, said, "length up")
     step = story.first_above("truncated_share", TRUNCATED)
     if step is not None and story.start("truncated_share") < TRUNCATED:
-        case.supports(step, f"{story.label('truncated_share')} is above {TRUNCATED:.0%} {story.when(step)}")
+        said = f"{story.label('truncated_share')} is above {TRUNCATED:.0%} {story.when(step)}"
+        case.supports(step, said, "truncation up")
     case.opposes(story.stayed("truncated_share"), story.stayed("length_mean"))
     return case.close()
 
 
 def part_of_the_reward(story: Story) -> Cause | None:
     """One part of the reward rose while another was lost: what is easy to earn was learned, the task was not."""
-    case = Case(story, "part of the reward")
+    case = Case(story, PART_LOST)
     changes = {name: (one.steps, *_ends(one.values)) for name, one in story.run.parts.items() if one.values.size >= 6}
     risen = [name for name, (_, start, end) in changes.items() if end - start > MOVED * max(abs(start), abs(end))]
     lost = [name for name, (_, start, end) in changes.items() if start - end > MOVED * max(abs(start), abs(end))]
     for name in risen if lost else ():
         steps, start, end = changes[name]
-        case.supports(
-            _halfway(steps, story.run.parts[name].values, start, end), f"{name} rose from {start:.2f} to {end:.2f}"
-        )
+        began = _halfway(steps, story.run.parts[name].values, start, end)
+        case.supports(began, f"{name} rose from {start:.2f} to {end:.2f}", f"{name} up")
     for name in lost if risen else ():
         steps, start, end = changes[name]
-        case.supports(
-            _halfway(steps, story.run.parts[name].values, start, end), f"{name} fell from {start:.2f} to {end:.2f}"
-        )
+        began = _halfway(steps, story.run.parts[name].values, start, end)
+        case.supports(began, f"{name} fell from {start:.2f} to {end:.2f}", f"{name} down")
     return case.close()
 
 
@@ -81,7 +78,8 @@ def zero_variance(story: Story) -> Cause | None:
     case.take(story.rose("zero_variance_share"))
     step = story.first_above("zero_variance_share", NO_SIGNAL)
     if step is not None:
-        case.supports(step, f"{story.label('zero_variance_share')} is above {NO_SIGNAL:.0%} {story.when(step)}")
+        said = f"{story.label('zero_variance_share')} is above {NO_SIGNAL:.0%} {story.when(step)}"
+        case.supports(step, said, "share of equal groups up")
     case.take(story.fell("reward_std"))
     case.opposes(story.stayed("zero_variance_share"), story.stayed("reward_std"))
     if story.first_above("reward", SOLVED) is not None and story.between_0_and_1("reward"):

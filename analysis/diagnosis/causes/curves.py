@@ -34,11 +34,13 @@ def train_eval_gap(story: Story) -> Cause | None:
         case.supports(
             float(steps[best]),
             f"since step {steps[best]:g} training reward gained {gained:.2f} while evaluation reward lost {lost:.2f}",
+            "evaluation and training apart",
         )
     elif lost > GAP + EQUAL and gained > -lost / 2 + EQUAL:
         case.supports(
             float(steps[best]),
             f"since step {steps[best]:g} evaluation reward lost {lost:.2f}, training reward only {max(-gained, 0):.2f}",
+            "evaluation and training apart",
         )
         case.opposes("training reward did not rise")
     return case.close()
@@ -51,7 +53,7 @@ def resume(story: Story) -> Cause | None:
         jumped = [text for name in story.run.series if (text := _jump(story, name, one.step))]
         where = f"the log was resumed at step {one.step:g} (it had reached {one.back_from:g})"
         if jumped:
-            case.supports(one.step, f"{where}, and {jumped[0]}")
+            case.supports(one.step, f"{where}, and {jumped[0]}", "a jump at the resume")
             for more in jumped[1:4]:
                 case.supports(one.step, f"at the same resume {more}")
         else:

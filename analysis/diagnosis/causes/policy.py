@@ -20,7 +20,8 @@ def entropy(story: Story) -> Cause | None:
     start = story.start("entropy")
     step = story.first_below("entropy", ENTROPY_LEFT * start) if start > 0 else None
     if step is not None:
-        case.supports(step, f"{story.label('entropy')} is below a fifth of its start, {start:.3g}, {story.when(step)}")
+        said = f"{story.label('entropy')} is below a fifth of its start, {start:.3g}, {story.when(step)}"
+        case.supports(step, said, "entropy down")
     case.opposes(story.stayed("entropy"))
     return case.close()
 
@@ -43,7 +44,7 @@ def gradient(story: Story) -> Cause | None:
             step = float(series.steps[np.argmax(bad)])
             broken = True
             count = f"is not finite in {int(bad.sum())} of {bad.size} rows, first"
-            case.supports(step, f"{story.label(name)} {count} {story.when(step, 'at')}")
+            case.supports(step, f"{story.label(name)} {count} {story.when(step, 'at')}", "numbers not finite")
     case.take(story.rose("grad_norm"))
     case.take(story.rose("nonfinite"))
     if not broken:

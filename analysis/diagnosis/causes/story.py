@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from vcpo_bench.analysis.diagnosis.departures import DISTANCE, PERSISTENCE, start_size, thinned
-from vcpo_bench.analysis.diagnosis.diagnosis import FELL, LOST_SUPPORT, Cause, Departure, Outcome
+from vcpo_bench.analysis.diagnosis.diagnosis import FELL, LOST_SUPPORT, Cause, Departure, Outcome, Standing
 from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.analysis.series import first_long_streak
 
@@ -102,6 +102,11 @@ class Story:
         change = f"{way} from {_told_apart(one.before, one.after)}"
         return f"{self.label(one.column)} {change} {self.when(one.step, 'at')}"
 
+    def sign(self, one: Departure) -> str:
+        """A departure in two words."""
+        column = self.run.series[one.column].column
+        return f"{column.short or column.label} {'up' if one.rose else 'down'}"
+
     def when(self, step: float, word: str = "from") -> str:
         """A step and how far it is from the fall."""
         return f"{word} step {step:g}{self.lead(step)}"
@@ -138,15 +143,18 @@ class Case:
     name: str
     _for: list[tuple[float, str]] = field(default_factory=list)
     _against: list[str] = field(default_factory=list)
+    _signs: list[tuple[float, str]] = field(default_factory=list)
 
-    def supports(self, step: float, sentence: str) -> None:
-        """Add evidence that begins at a step."""
+    def supports(self, step: float, sentence: str, sign: str = "") -> None:
+        """Add evidence that begins at a step, and what it is in a few words, where that is a sign of its own."""
         self._for.append((step, sentence))
+        if sign:
+            self._signs.append((step, sign))
 
     def take(self, departure: Departure | None) -> None:
         """Add a departure as evidence, if there is one."""
         if departure is not None:
-            self.supports(departure.step, self.story.moved(departure))
+            self.supports(departure.step, self.story.moved(departure), self.story.sign(departure))
 
     def opposes(self, *sentences: str) -> None:
         """Add counter-evidence; empty sentences are left out."""
@@ -163,4 +171,5 @@ class Case:
         told = self.story.outcome.verdict in FELL or self.name == LOST_SUPPORT  # which blinds the verdict itself
         probable = told and bool(early) and len(early) > len(self._against)
         evidence = tuple(sentence for _, sentence in sorted(self._for, key=lambda one: one[0]))
-        return Cause(self.name, "probable" if probable else "possible", since, evidence, tuple(self._against))
+        standing: Standing = "probable" if probable else "possible"
+        return Cause(self.name, standing, since, evidence, tuple(self._against), tuple(sorted(self._signs)))

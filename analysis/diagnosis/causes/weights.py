@@ -45,7 +45,7 @@ def lag_and_weights(story: Story) -> Cause | None:
         case.take(story.fell(column))
     known = [column for column in LAG if story.has(column)]
     if known and not lag:
-        case.opposes(f"the lag did not grow: {story.stayed(known[0]) or 'it fell'}")
+        case.opposes(story.stayed(known[0]) or "the lag did not grow")
         if story.start(known[0]) <= 0:
             case.opposes("the data were fresh: the lag was 0")
         case.opposes(*[f"{story.moved(one)}, without the lag" for one in map(story.rose, GAP_UP) if one])
@@ -107,7 +107,7 @@ def lost_support(story: Story) -> Cause | None:
     )
     for step, column, limit, meaning in readings:
         if step is not None:
-            case.supports(step, f"{story.label(column)} is {limit} {story.when(step)}{meaning}")
+            case.supports(step, f"{story.label(column)} is {limit} {story.when(step)}{meaning}", "support lost")
     for column in GAP_UP:
         case.take(story.rose(column))
     case.opposes(story.stayed("kl_mu_theta_k3"))

@@ -1,0 +1,65 @@
+"""What to change before the next start, as settings of the trainer that wrote the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from vcpo_bench.analysis.diagnosis.diagnosis import Advice, Cause
+from vcpo_bench.analysis.logs.run import LoggedRun
+
+SETTINGS = Path(__file__).parents[1] / "logs" / "settings"
+"""What to do by cause, and one file of settings per trainer."""
+MOST = 4
+_LAG = ("lag_mean", "lag_max")
+
+
+def try_next(run: LoggedRun, causes: Sequence[Cause]) -> tuple[Advice, ...]:
+    """At most four things to change, the most likely first; none without a probable cause.
+
+    The first actions of the first cause go before the first of the next; what the log shows to be done already, and
+    what needs a lag where there is none, is left out.
+    """
+    known, own = _read("actions"), _read(run.framework).get("settings", {})
+    ranks: dict[str, int] = {}
+    for number, cause in enumerate(one for one in causes if one.standing == "probable"):
+        for place, name in enumerate(_actions(cause, known["causes"])):
+            ranks[name] = min(ranks.get(name, 99), number + place)
+    found = []
+    for name in sorted(ranks, key=lambda name: ranks[name]):
+        action = known["actions"][name]
+        words = own.get(name, action.get("words", ""))
+        if words and _applies(run, action):
+            found.append(Advice(words, action["why"], action["source"]))
+    return tuple(found[:MOST])
+
+
+def how_to_resume(framework: str) -> str:
+    """How this trainer starts from a checkpoint; empty where that is not known."""
+    return str(_read(framework).get("resume", ""))
+
+
+def _actions(cause: Cause, by_cause: Mapping[str, list[str]]) -> list[str]:
+    ways = [f"{cause.name} {sign.rpartition(' ')[2]}" for _, sign in cause.signs]
+    return next((by_cause[name] for name in (*ways, cause.name) if name in by_cause), [])
+
+
+def _applies(run: LoggedRun, action: Mapping[str, Any]) -> bool:
+    if any(column in run.series for column in action.get("unless", ())):
+        return False
+    lags = [run.series[name].finite[1] for name in _LAG if name in run.series]
+    return not action.get("lag", False) or any(one.size and float(np.max(one)) >= 1 for one in lags)
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    file = SETTINGS / f"{name}.yaml"
+    if not file.is_file():
+        return {}
+    read: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return read

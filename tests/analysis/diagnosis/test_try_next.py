@@ -1,0 +1,106 @@
+"""The first lines of the answer: what happened in order, what to change, and from where to start again."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from vcpo_bench.analysis.diagnosis import Diagnosis, diagnose
+from vcpo_bench.analysis.diagnosis.chain import chain_sentence
+from vcpo_bench.analysis.diagnosis.diagnose import CAUSES
+from vcpo_bench.analysis.diagnosis.try_next import MOST, SETTINGS
+from vcpo_bench.analysis.logs import read_run
+from vcpo_bench.analysis.logs.names import columns, frameworks
+from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
+
+ACTIONS = yaml.safe_load((SETTINGS / "actions.yaml").read_text())
+TRAINERS = sorted(file.stem for file in SETTINGS.glob("*.yaml") if file.stem != "actions")
+T = np.arange(200)
+
+
+def run_of(folder: Path, **logged: np.ndarray) -> Diagnosis:
+    """A run of verl that loses its reward at step 150."""
+    rows = {"critic/score/mean": np.where(T < 150, 0.6, 0.02), "actor/pg_loss": np.full(T.size, 0.1), **logged}
+    path = folder / "metrics.jsonl"
+    path.write_text("\n".join(json.dumps({"step": int(t), **{k: float(v[t]) for k, v in rows.items()}}) for t in T))
+    return diagnose(read_run(path))
+
+
+def grown(from_step: int) -> np.ndarray:
+    return 0.01 * np.where(from_step > T, 1.0, 10.0) + 1e-4 * np.sin(T)
+
+
+GAP = "training/rollout_probs_diff_mean"
+
+
+def test_the_chain_is_in_the_order_in_which_things_began(tmp_path: Path) -> None:
+    found = run_of(tmp_path, **{GAP: grown(90), "actor/entropy": grown(120) * 10})
+    assert [(one.sign, one.step) for one in found.chain] == [
+        ("engine gap up", 90),
+        ("entropy up", 120),
+        ("reward down", found.onset),
+    ]
+    assert chain_sentence(found.chain) == "Engine gap up from 90, entropy up from 120, reward down from 150."
+    assert diagnosis_text(found).splitlines()[1].strip() == chain_sentence(found.chain)
+
+
+def test_one_resumes_before_the_earliest_sign_with_settings_of_the_trainer(tmp_path: Path) -> None:
+    found = run_of(tmp_path, **{GAP: grown(90)})
+    facts = found.as_dict()
+    assert (found.resume_from, facts["resume_from"]) == (90, 90)
+    assert "algorithm.rollout_correction.rollout_is=sequence" in facts["try_next"][0]["set"]
+    assert len(found.try_next) <= MOST
+    text = diagnosis_text(found)
+    assert "from the last checkpoint before step 90 (trainer.resume_mode=resume_path" in text
+    assert text.index("Try next") < text.index("Causes") < text.index("Signals")
+
+
+def test_what_the_log_shows_to_be_on_is_no_advice(tmp_path: Path) -> None:
+    found = run_of(tmp_path, **{GAP: grown(90), "rollout_corr/rollout_is_mean": np.full(T.size, 0.99)})
+    assert found.try_next
+    assert not any("rollout_is=sequence" in one.set for one in found.try_next)
+
+
+def test_the_lag_is_no_advice_where_there_is_none(tmp_path: Path) -> None:
+    staleness = "training/off_policy/trajectory_staleness/mean"
+    without = run_of(tmp_path, **{"rollout_corr/k3_kl": grown(90)})
+    stale = run_of(tmp_path, **{"rollout_corr/k3_kl": grown(90), staleness: np.where(T < 90, 1.0, 8.0)})
+    assert not any("max_off_policy_threshold" in one.set for one in without.try_next)
+    assert any("max_off_policy_threshold" in one.set for one in stale.try_next)
+
+
+def test_without_a_probable_cause_there_is_no_advice(tmp_path: Path) -> None:
+    found = run_of(tmp_path, **{GAP: np.full(T.size, 0.01)})
+    assert found.verdict == "collapsed"
+    assert (found.chain, found.try_next) == ((), ())
+    assert found.as_dict()["resume_from"] is None
+    assert "Try next" not in diagnosis_text(found)
+
+
+def test_a_trainer_without_a_file_gets_general_words(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    gap = grown(90)
+    path.write_text("step,score,gap\n" + "\n".join(f"{t},{0.6 if t < 150 else 0.02},{gap[t]}" for t in T))
+    found = diagnose(read_run(path, mapping={"reward": "score", "prob_gap": "gap"}))
+    assert found.try_next[0].set == ACTIONS["actions"]["correct"]["words"]
+
+
+def test_each_cause_has_actions_that_say_why_and_where_that_comes_from() -> None:
+    for name, actions in ACTIONS["causes"].items():
+        assert set(actions) <= set(ACTIONS["actions"]), name
+    for name, action in ACTIONS["actions"].items():
+        assert action["why"], name
+        assert action["source"], name
+        assert set(action.get("unless", ())) <= set(columns())
+    named = {cause for one in ACTIONS["causes"] for cause in (one, one.removesuffix(" up").removesuffix(" down"))}
+    assert len(named) >= len(CAUSES)
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_a_file_of_settings_is_of_a_trainer_and_names_actions(trainer: str) -> None:
+    read = yaml.safe_load((SETTINGS / f"{trainer}.yaml").read_text())
+    assert trainer in frameworks()
+    assert read["source"]
+    assert set(read["settings"]) <= set(ACTIONS["actions"])
