@@ -1,4 +1,4 @@
-"""The command line: the app and its errors. Every verb is a file of `commands/`."""
+"""The command line: the app and its errors. Every verb is a file of `commands/` or of a folder there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import vcpo_bench
-from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.say import say_aside
-from vcpo_bench.commands.support.verb import attach_verbs
+from vcpo_bench.commands.support.verb_group import VerbGroup
 from vcpo_bench.errors import VcpoBenchError
 from vcpo_bench.files.disk_space import is_disk_full
 
@@ -23,13 +21,8 @@ READER_LEFT = 1
 """Exit code where nobody takes the output any more, as click has it: no error is printed."""
 
 
-class OneLineErrors(TyperGroup):
+class OneLineErrors(VerbGroup):
     """Turns errors a user can cause into one line and exit code 2."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help."""
-        hide_types(self.get_params(ctx))
-        super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb and its arguments, in which `~` is the home folder where the shell left it alone."""
@@ -66,7 +59,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-attach_verbs(app)
 
 
 def _print_version(asked: bool) -> None:

@@ -35,7 +35,7 @@ class WeightGauges:
     """The gauges of one run.
 
     Args:
-        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package.
+        calibrations: Detectors, or the file that `vcpo-bench lab calibrate` wrote; None: those of the package.
     """
 
     def __init__(self, calibrations: Sequence[Calibration] | str | Path | None = None) -> None:

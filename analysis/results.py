@@ -89,7 +89,7 @@ class Results:
 
     @cached_property
     def probes(self) -> pd.DataFrame:
-        """What `vcpo-bench probe` measured on these cells (`records.PROBES`); empty if nothing."""
+        """What `vcpo-bench lab probe` measured on these cells (`records.PROBES`); empty if nothing."""
         found = [folder.glob("*.parquet") for folder in self._inside(records.PROBES_FOLDER)]
         tables = [
             self._read(path, records.PROBES_FOLDER, path.stem) for path in sorted(p for one in found for p in one)

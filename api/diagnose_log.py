@@ -24,7 +24,7 @@ def diagnose(
         baseline: Log of a healthy run to compare with.
         framework: Who wrote the logs; `auto`: found from their names.
         columns: Our column (`docs/columns.md`) to its name in the logs, where it is not known.
-        calibration: File of `vcpo-bench calibrate`; None: the rates that ship.
+        calibration: File of `vcpo-bench lab calibrate`; None: the rates that ship.
 
     Returns:
         The diagnosis: outcome, onset, order of signals, causes with evidence, and what could not be seen.

@@ -62,7 +62,7 @@ def run(
         regime: Regime expressions.
         lr: Learning rates.
         controls: Also run `reinforce` at every lag, and a synchronous run per seed.
-        start: File of `vcpo-bench warmup`; None: the start policy that ships with each task.
+        start: File of `vcpo-bench lab warmup`; None: the start policy that ships with each task.
         model: Language model to train; empty: the built-in tiny policy.
         device: `cpu`, `cuda` or `cuda:N`.
         out: Results folder.

@@ -1,1 +1,4 @@
-"""The verbs of the command line: every file of this folder is one, and the file's name is what users type."""
+"""The verbs of the command line: every file of this folder is one, and its name is what users type.
+
+The folders `results` and `lab` hold the verbs of the groups of that name, their first line the groups' help.
+"""

@@ -12,7 +12,7 @@ from vcpo_bench.commands.support.options import Quiet
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.start_rewards import start_rewards
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def demo(
@@ -53,8 +53,7 @@ def demo(
 
 VERB = Verb(
     demo,
-    Group.TRAIN,
-    1,
+    order=9,
     examples=("vcpo-bench demo",),
     resumes=True,
 )

@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map, read_baseline
 from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 FAILED = 1
 
@@ -28,7 +28,8 @@ def diagnose(
     calibration: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Also run the detectors that vcpo-bench calibrate wrote; its error rates are printed."
+            metavar="FILE",
+            help="Also run the detectors that vcpo-bench lab calibrate wrote; its error rates are printed.",
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="HTML page to write as well.")] = None,
@@ -72,8 +73,7 @@ def diagnose(
 
 VERB = Verb(
     diagnose,
-    Group.INVESTIGATE,
-    4,
+    order=5,
     examples=(
         "vcpo-bench diagnose checkpoints/my-run",
         "vcpo-bench diagnose run.jsonl --html run.html --fail-on collapsed",

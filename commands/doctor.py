@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def doctor(
@@ -32,4 +32,4 @@ def doctor(
         raise typer.Exit(1)
 
 
-VERB = Verb(doctor, Group.EXTEND, 3, examples=("vcpo-bench doctor", "vcpo-bench doctor --gpu"))
+VERB = Verb(doctor, order=10, examples=("vcpo-bench doctor", "vcpo-bench doctor --gpu"))

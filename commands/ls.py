@@ -16,7 +16,7 @@ from vcpo_bench.commands.support.listing_lines import lines_of
 from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 if TYPE_CHECKING:
     from vcpo_bench.commands.support.kinds.base import Listing
@@ -67,7 +67,6 @@ def _print(found: Listing, as_json: bool) -> None:
 
 VERB = Verb(
     ls,
-    Group.EXTEND,
-    1,
+    order=7,
     examples=("vcpo-bench ls methods", "vcpo-bench ls tasks --plugin my_task.py", "vcpo-bench ls runs --json"),
 )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def new(
@@ -27,6 +27,4 @@ def new(
         say(path)
 
 
-VERB = Verb(
-    new, Group.EXTEND, 2, examples=("vcpo-bench new method my-method", "vcpo-bench new task my-task --folder mine")
-)
+VERB = Verb(new, order=8, examples=("vcpo-bench new method my-method", "vcpo-bench new task my-task --folder mine"))

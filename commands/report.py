@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
 from vcpo_bench.commands.support.outputs import check_file, check_folder
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def report(
@@ -79,8 +79,7 @@ def report(
 
 VERB = Verb(
     report,
-    Group.READ,
-    2,
+    order=3,
     examples=(
         "vcpo-bench report results/default",
         "vcpo-bench report results/default --pdf report.pdf --figures icml",

@@ -11,7 +11,7 @@ from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
 from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, train
 from vcpo_bench.commands.support.say import say_aside
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.records.settings import CellSettings
 
 
@@ -49,8 +49,7 @@ def run(
 
 VERB = Verb(
     run,
-    Group.TRAIN,
-    2,
+    order=1,
     examples=(
         "vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128",
         'vcpo-bench run --methods "clip,clip(high=0.28)" --lr 1e-4,3e-4 --dry-run',

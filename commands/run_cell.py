@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def run_cell(
@@ -32,8 +32,6 @@ def run_cell(
 
 VERB = Verb(
     run_cell,
-    Group.TRAIN,
-    9,
     examples=("vcpo-bench run-cell --out results/default --key KEY",),
     hidden=True,
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def run_detached(
@@ -29,8 +29,6 @@ def run_detached(
 
 VERB = Verb(
     run_detached,
-    Group.TRAIN,
-    10,
     examples=("vcpo-bench run-detached --out results/default --name NAME",),
     hidden=True,
 )

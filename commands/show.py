@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def show(
@@ -58,8 +58,7 @@ def show(
 
 VERB = Verb(
     show,
-    Group.READ,
-    1,
+    order=2,
     examples=(
         "vcpo-bench show results/default",
         "vcpo-bench show method vespo",

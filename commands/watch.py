@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.foreign_logs import CALIBRATION, FRAMEWORK, MAP, parse_map
 from vcpo_bench.commands.support.say import say, say_aside
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 ALARMED, COMMAND_FAILED = 1, 3
 
@@ -69,8 +69,7 @@ def watch(
 
 VERB = Verb(
     watch,
-    Group.INVESTIGATE,
-    5,
+    order=6,
     examples=(
         "vcpo-bench watch checkpoints/my-run",
         "vcpo-bench watch run.jsonl --alarm-command 'scancel \"$JOB\"' --idle 3600",

@@ -51,7 +51,7 @@ class Source(NamedTuple):
 
     Attributes:
         run: Computes them.
-        command: What `vcpo-bench analyze` calls the analysis that has their tables; empty: only a report has them.
+        command: What `vcpo-bench lab analyze` calls the analysis that has their tables; empty: only a report has them.
     """
 
     run: Callable[[Results], Findings]

@@ -55,7 +55,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
         Section("conclusions", "Conclusions", [_conclusions(a, b)]),
         Section("scores", "Scores side by side", [_scores(a, b)]),
     ]
-    title = f"vcpo-bench diff: {Path(first).resolve().name} (A) and {Path(second).resolve().name} (B)"
+    title = f"vcpo-bench results diff: {Path(first).resolve().name} (A) and {Path(second).resolve().name} (B)"
     return Diff(Document(title, sections, Ledger()))
 
 

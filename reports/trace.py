@@ -51,7 +51,7 @@ class Trace:
 def trace(results_folder: str | Path | Iterable[str | Path], number_id: str) -> Trace:
     """Find a number or a statement of the report of a results folder, and the rows it rests on.
 
-    A statement that is not in the report is looked for in every analysis of the catalog: `vcpo-bench analyze --ids`
+    A statement that is not in the report is looked for in every analysis of the catalog: `vcpo-bench lab analyze --ids`
     prints those.
 
     Args:
@@ -99,7 +99,7 @@ def rows_behind(study: Study, number: Number) -> pd.DataFrame:
 def _origin(table: str) -> str:
     analysis, dot, name = table.partition(".")
     command = find_source(analysis).command if dot else ""
-    return f"the table `{name or table}`" + (f" of `vcpo-bench analyze {command}`" if command else "")
+    return f"the table `{name or table}`" + (f" of `vcpo-bench lab analyze {command}`" if command else "")
 
 
 def _listed(heading: str, rows: pd.DataFrame, numbered: bool = True) -> list[str]:

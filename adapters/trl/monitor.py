@@ -38,7 +38,7 @@ class WeightMonitor:
 
     Args:
         trainer: A `GRPOTrainer`, also one of `with_method`.
-        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package.
+        calibrations: Detectors, or the file that `vcpo-bench lab calibrate` wrote; None: those of the package.
         stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
             checkpoint is not stopped again. Otherwise an alarm changes nothing.
 

@@ -1,4 +1,4 @@
-"""What the tables of `analyze collapse` say in sentences."""
+"""What the tables of `lab analyze collapse` say in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs failed, when, and how certain is that? The tables of `analyze collapse`."""
+"""Which runs failed, when, and how certain is that? The tables of `lab analyze collapse`."""
 
 from __future__ import annotations
 

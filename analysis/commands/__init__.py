@@ -1,4 +1,4 @@
-"""The analyses that `vcpo-bench analyze` offers: one file each, found by listing this folder."""
+"""The analyses that `vcpo-bench lab analyze` offers: one file each, found by listing this folder."""
 
 from __future__ import annotations
 

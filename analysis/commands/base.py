@@ -13,7 +13,7 @@ from vcpo_bench.naming.component import Component
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis(Component, ABC):
-    """Something `vcpo-bench analyze NAME` does. A named subclass in a file of this folder is one."""
+    """Something `vcpo-bench lab analyze NAME` does. A named subclass in a file of this folder is one."""
 
     @abstractmethod
     def run(self, results: Results) -> Findings:

@@ -1,4 +1,4 @@
-"""`analyze collapse`: which runs failed, when, and how certain that is."""
+"""`lab analyze collapse`: which runs failed, when, and how certain that is."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _cells_behind(verdicts: pd.DataFrame) -> dict[str, CellsBehind]:
 
 @dataclass(frozen=True, kw_only=True)
 class Collapse(Analysis):
-    """`vcpo-bench analyze collapse`."""
+    """`vcpo-bench lab analyze collapse`."""
 
     name = "collapse"
     summary = "Which runs failed, when, and how certain that is"

@@ -1,4 +1,4 @@
-"""`analyze compare`: which method wins at which lag, at its best learning rate."""
+"""`compare`: which method wins at which lag, at its best learning rate."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _non_inferiority(speedup: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Analysis):
-    """`vcpo-bench analyze compare`."""
+    """`vcpo-bench lab analyze compare`."""
 
     name = "compare"
     summary = "Which method wins at which lag, at its best learning rate"

@@ -1,4 +1,4 @@
-"""`analyze gradients`: how large gradients are, how often they are clipped, and which trajectories carry them."""
+"""`lab analyze gradients`: how large gradients are, how often they are clipped, and which trajectories carry them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def analyze_gradients(results: Results) -> Findings:
 
 @dataclass(frozen=True, kw_only=True)
 class Gradients(Analysis):
-    """`vcpo-bench analyze gradients`."""
+    """`vcpo-bench lab analyze gradients`."""
 
     name = "gradients"
     summary = "How large gradients are, how often they are clipped, which trajectories carry them"

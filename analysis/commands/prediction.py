@@ -1,4 +1,4 @@
-"""`analyze prediction`: can failure be predicted, how early, at what cost, and does ESS add anything?"""
+"""`lab analyze prediction`: can failure be predicted, how early, at what cost, and does ESS add anything?"""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _cells_behind(
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction(Analysis):
-    """`vcpo-bench analyze prediction`."""
+    """`vcpo-bench lab analyze prediction`."""
 
     name = "prediction"
     summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"

@@ -1,4 +1,4 @@
-"""`analyze weights`: how much of a batch still counts, how heavy the tails are, and what KL says about it already."""
+"""`lab analyze weights`: how much of a batch still counts, how heavy the tails are, and what KL says already."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def analyze_weights(results: Results) -> Findings:
 
 @dataclass(frozen=True, kw_only=True)
 class Weights(Analysis):
-    """`vcpo-bench analyze weights`."""
+    """`vcpo-bench lab analyze weights`."""
 
     name = "weights"
     summary = "How much of each batch still counts: ESS, tail indices, and what KL says already"

@@ -1,4 +1,4 @@
-"""From the rows of the tables of `analyze compare` to the cells they were computed from."""
+"""From the rows of the tables of `compare` to the cells they were computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of `analyze compare` say about stability, the halves of VCPO, speed and cost."""
+"""What the tables of `compare` say about stability, the halves of VCPO, speed and cost."""
 
 from __future__ import annotations
 

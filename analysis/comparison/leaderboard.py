@@ -112,7 +112,7 @@ def read_entry(path: Path) -> Entry:
     except (OSError, ValueError, RecursionError) as error:
         raise DamagedResultError(f"{path}: cannot be read as an entry of a leaderboard ({error})") from error
     if problem := find_problem(content):
-        remedy = "write it again with vcpo-bench publish"
+        remedy = "write it again with vcpo-bench results publish"
         raise DamagedResultError(f"{path}: is no entry of a leaderboard: {problem}; {remedy}")
     fields: dict[str, Any] = {name: content[name] for name in content if name != "schema"}
     fields["rows"] = tuple(content["rows"])

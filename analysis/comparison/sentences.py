@@ -1,4 +1,4 @@
-"""What the tables of `analyze compare` say in sentences: limits, ranking, pairs, and the choice of learning rates."""
+"""What the tables of `compare` say in sentences: limits, ranking, pairs, and the choice of learning rates."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
     Args:
         run: Of `read_run`.
         baseline: A reference run, such as one that went well; its signals are compared at the same steps.
-        calibration: File of `vcpo-bench calibrate`: its detectors are run over the log, and its error rates stand
+        calibration: File of `vcpo-bench lab calibrate`: its detectors are run over the log, and its error rates stand
             beside the verdict. None: no detector is run, and the rates are those of the package.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the tables of `analyze gradients` say in sentences."""
+"""What the tables of `lab analyze gradients` say in sentences."""
 
 from __future__ import annotations
 

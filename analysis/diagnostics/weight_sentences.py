@@ -1,4 +1,4 @@
-"""What the tables of `analyze weights` say in sentences."""
+"""What the tables of `lab analyze weights` say in sentences."""
 
 from __future__ import annotations
 

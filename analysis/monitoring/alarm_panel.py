@@ -1,7 +1,7 @@
 """Online detectors: take one update at a time and report every alarm with the detector's measured false-alarm rate.
 
-Signals and detectors are those of `analyze prediction`, and their values are bit-identical: what a study measured on
-recorded runs is what raises alarms here.
+Signals and detectors are those of `lab analyze prediction`, and their values are bit-identical: what a study measured
+on recorded runs is what raises alarms here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Detectors with their measured error rates, as `vcpo-bench calibrate` and `analyze prediction` write them."""
+"""Detectors with their measured error rates, as `vcpo-bench lab calibrate` and `lab analyze prediction` write them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Calibration:
 
 
 def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
-    """The detectors of a file that `calibrate` or `analyze prediction` wrote, by default those of the package.
+    """The detectors of a file that `lab calibrate` or `lab analyze prediction` wrote, by default those of the package.
 
     Raises:
         UsageError: The file cannot be read, or names a signal that does not exist.
@@ -173,7 +173,7 @@ def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
         found = tuple(_calibration(entry, shared) for entry in entries)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
+            f"detectors {path}: no file of detectors ({error}); vcpo-bench lab calibrate writes one"
         ) from error
     for one in found:
         SIGNALS.get(one.detector.signal)
@@ -196,7 +196,7 @@ def load_verdict_rates(path: str | Path = DEFAULTS) -> VerdictRates | None:
         )
     except (KeyError, TypeError) as error:
         raise UsageError(
-            f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
+            f"detectors {path}: no file of detectors ({error}); vcpo-bench lab calibrate writes one"
         ) from error
 
 
@@ -208,14 +208,14 @@ def chosen_calibrations(given: Sequence[Calibration] | str | Path | None) -> Seq
 
 
 def _read(path: str | Path) -> dict[str, Any]:
-    """The file as a dictionary; one of `analyze prediction` is the list of detectors alone."""
+    """The file as a dictionary; one of `lab analyze prediction` is the list of detectors alone."""
     try:
         whole = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"detectors {path}: no file of detectors ({error}); vcpo-bench calibrate writes one"
+            f"detectors {path}: no file of detectors ({error}); vcpo-bench lab calibrate writes one"
         ) from error
     return whole if isinstance(whole, dict) else {"detectors": whole}
 

@@ -99,7 +99,7 @@ class Monitor:
     """Gauges and alarms of one run, one update at a time.
 
     Args:
-        calibrations: Detectors, or the file that `vcpo-bench calibrate` wrote; None: those of the package, with
+        calibrations: Detectors, or the file that `vcpo-bench lab calibrate` wrote; None: those of the package, with
             the error rates their study measured.
 
     Raises:

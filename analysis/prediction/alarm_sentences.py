@@ -77,7 +77,7 @@ def _cost(found: Findings, part: pd.DataFrame, row: dict[Any, Any]) -> Iterator[
     text = (
         f"If every ESS alarm had stopped its run, {row['updates_saved']:.0f} updates of failed runs would have been "
         f"saved and {counted(int(row['stopped_wrongly']), 'healthy run')} stopped. That an alarm predicts failure does "
-        "not show that acting on it helps; `vcpo-bench fork` tests that."
+        "not show that acting on it helps; `vcpo-bench lab fork` tests that."
     )
     yield found.finding(ALARMS, text, "episodes", part, (*_COUNTS, "updates_saved", "stopped_wrongly"))
 

@@ -162,5 +162,5 @@ def start_digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:10]
     except OSError as error:
         raise UsageError(
-            f"--start {path}: cannot be read ({error.strerror}); make one with vcpo-bench warmup"
+            f"--start {path}: cannot be read ({error.strerror}); make one with vcpo-bench lab warmup"
         ) from error

@@ -18,7 +18,7 @@ from vcpo_bench.errors import how_to_install
 EXTRAS = {
     "hf": (("transformers", "tokenizers", "peft"), "language models with --model"),
     "vllm": (("vllm",), "--sampler vllm and vllm-server"),
-    "eval": (("lm-eval",), "vcpo-bench eval"),
+    "eval": (("lm-eval",), "vcpo-bench lab eval"),
     "wandb": (("wandb",), "--report-to wandb"),
     "tensorboard": (("tensorboard",), "--report-to tensorboard"),
     "trackio": (("trackio",), "--report-to trackio"),

@@ -89,7 +89,7 @@ def read_warm_start(task: TokenTask, path: Path | None = None, kind: str = DEFAU
         UsageError: None ships for this variant, or the file is missing, damaged or made for another task or policy.
     """
     other = "" if kind == DEFAULT_POLICY else f" --policy '{kind}'"
-    remedy = f"make one with: vcpo-bench warmup --task '{task.canonical}'{other}"
+    remedy = f"make one with: vcpo-bench lab warmup --task '{task.canonical}'{other}"
     path = path or _shipped(task, kind, remedy)
     if not path.is_file():
         raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")

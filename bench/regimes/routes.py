@@ -1,4 +1,4 @@
-"""Which weights the routes come from that a mixture of experts replays, for `vcpo-bench plan`."""
+"""Which weights the routes come from that a mixture of experts replays, for `vcpo-bench lab plan`."""
 
 from __future__ import annotations
 

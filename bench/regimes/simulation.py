@@ -69,7 +69,7 @@ def synchronous(shape: CellShape, times: ServiceTimes, slots: int, updates: int)
 
 
 def describe(regime: str, staleness: int, updates: int, seed: int) -> str:
-    """What `vcpo-bench plan` shows: the drawing and one line of numbers, for the default sizes of a cell.
+    """What `vcpo-bench lab plan` shows: the drawing and one line of numbers, for the default sizes of a cell.
 
     Raises:
         UsageError: The regime cannot be read, does not fit the lag, or is decided by a real clock.
@@ -108,7 +108,7 @@ def _realized(schedule: StalenessSchedule, regime: Regime, updates: int) -> Iter
 
 
 def describe_speed(regime: str, staleness: int, updates: int, seed: int) -> str:
-    """What `vcpo-bench plan --simulate` shows: asynchronous against split synchronous under the same service times.
+    """What `vcpo-bench lab plan --simulate` shows: asynchronous against split synchronous under the same service times.
 
     Raises:
         UsageError: The regime has no service times, or there are too few updates.

@@ -50,7 +50,7 @@ class {cls}(TokenTask):
         return ((responses == answers) & mask).all(1).double()
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
-        """Prompts with correct answers, for `vcpo-bench warmup`."""
+        """Prompts with correct answers, for `vcpo-bench lab warmup`."""
         prompts = self.stream(seed, "demonstrations", batch, count)
         return Demonstrations(prompts, prompts.flip(1), torch.ones(count, self.n, dtype=torch.bool))
 '''
@@ -85,7 +85,7 @@ def test_demonstrations_earn_the_reward() -> None:
 
 def test_a_policy_trains_on_it(tmp_path: Path) -> None:
     start, results = tmp_path / "start.safetensors", tmp_path / "results"
-    command("warmup", "--out", start)
+    command("lab", "warmup", "--out", start)
     short = ["--methods", "vcpo", "--staleness", 2, "--steps", 3, "--seeds", 1]
     command("run", "--start", start, "--out", results, *short)
     cells = [json.loads(path.read_text()) for path in results.glob("cells/*/cell.json")]

@@ -116,7 +116,7 @@ def _check(policy: Policy, task: Task, seed: int) -> float:
 def warmup_command(
     task: str, out: Path | None = None, seed: int = 0, kind: str = DEFAULT_POLICY
 ) -> tuple[WarmStart, Path]:
-    """Make a warm start and write it: `vcpo-bench warmup --task TASK --out FILE`.
+    """Make a warm start and write it: `vcpo-bench lab warmup --task TASK --out FILE`.
 
     Args:
         task: Task expression.

@@ -21,7 +21,8 @@ MAP = typer.Option(
 )
 
 CALIBRATION = typer.Option(
-    metavar="FILE", help="Detectors and error rates that vcpo-bench calibrate wrote. By default those of the package."
+    metavar="FILE",
+    help="Detectors and error rates that vcpo-bench lab calibrate wrote. By default those of the package.",
 )
 
 

@@ -60,7 +60,10 @@ class GridOptions:
     start: Annotated[
         Path | None,
         option(
-            GRID, "FILE", "Start policy written by vcpo-bench warmup.", show_default="the one that ships with the task"
+            GRID,
+            "FILE",
+            "Start policy written by vcpo-bench lab warmup.",
+            show_default="the one that ships with the task",
         ),
     ] = None
     model: Annotated[

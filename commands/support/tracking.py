@@ -7,14 +7,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Tracker
 from vcpo_bench.commands.support.extras import installed
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.errors import UsageError, how_to_install
-from vcpo_bench.naming.grammar import split_list
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid import PlannedCell
+    from vcpo_bench.bench.outside.trackers.catalog import Tracker
     from vcpo_bench.bench.running.options import RunOptions
 
 
@@ -24,6 +23,9 @@ def read_trackers(names: str) -> list[Tracker]:
     Raises:
         UsageError: A tracker or parameter is unknown, or a tracker is named twice.
     """
+    from vcpo_bench.bench.outside.trackers.catalog import TRACKERS
+    from vcpo_bench.naming.grammar import split_list
+
     trackers = [TRACKERS.parse(text) for text in split_list(names)] if names else []
     kinds = [one.name for one in trackers]
     if twice := [name for name in kinds if kinds.count(name) > 1]:

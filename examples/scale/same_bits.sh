@@ -15,5 +15,5 @@ for launcher in "$@"; do
         --launcher "$launcher" --out "$out/$number"
     echo "$launcher: $((SECONDS - began)) s"
 done
-vcpo-bench merge "${folders[@]}" --out "$out/joined"
+vcpo-bench results merge "${folders[@]}" --out "$out/joined"
 echo "the same bits with: $*"

@@ -16,7 +16,7 @@ PLACE = Place("Scores by lm-eval", 140)
 
 _HEADINGS = ["task", "lr", "lag", "method", "lm-eval task", "metric", "updates", "documents", "seeds", "score", "95%"]
 _CAPTION = (
-    "Latest checkpoint of each cell that `vcpo-bench eval` scored on a task: mean over seeds with a 95% Student-t "
+    "Latest checkpoint of each cell that `vcpo-bench lab eval` scored on a task: mean over seeds with a 95% Student-t "
     "interval (none with one seed). Controls are marked with an asterisk; (low) marks metrics of which lower is better."
 )
 

@@ -19,8 +19,8 @@ _LAYOUT = Layout(
     "auroc",
     f"Every recorded signal {PRIMARY_LEAD} updates before the onset of failure, against runs of the same task, regime "
     "and lag that have not failed by then. 95% intervals: configurations are resampled. "
-    "`vcpo-bench analyze prediction` gives the rest: alarms and their cost, added value over baselines, null models, "
-    "and held-out lags, methods and tasks.",
+    "`vcpo-bench lab analyze prediction` gives the rest: alarms and their cost, added value over baselines, null "
+    "models, and held-out lags, methods and tasks.",
     {
         "signal": Shown("signal", "name"),
         "n_collapsed": Shown("failed runs", "count"),

@@ -83,7 +83,7 @@ def _row(ledger: Ledger, measured: pd.DataFrame, shown: list[str]) -> list[Table
             f"probe.{name}",
             [row["key"], *(f"{column} {run[column]}" for column in ("step", "lag", "method"))],
             row["value"],
-            f"measured by `vcpo-bench probe`: {name} of the preconditioned update",
+            f"measured by `vcpo-bench lab probe`: {name} of the preconditioned update",
             [row["key"]],
             table="probes",
             columns=("method", "step", "lag", "preconditioned", "quantity", "value", "low", "high", "n", "fresh"),

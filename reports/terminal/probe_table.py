@@ -1,4 +1,4 @@
-"""The results of `vcpo-bench probe` as tables for a terminal, read from the file it wrote."""
+"""The results of `vcpo-bench lab probe` as tables for a terminal, read from the file it wrote."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_probe(path: Path) -> pd.DataFrame:
     """Read a probe table, with the columns `records.PROBES`.
 
     Args:
-        path: Parquet or CSV file that `vcpo-bench probe` wrote.
+        path: Parquet or CSV file that `vcpo-bench lab probe` wrote.
 
     Raises:
         DamagedResultError: The file cannot be read or lacks a column.
@@ -39,11 +39,11 @@ def read_probe(path: Path) -> pd.DataFrame:
         frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     except (OSError, ValueError) as error:
         raise DamagedResultError(
-            f"{path} cannot be read ({type(error).__name__}); run vcpo-bench probe again"
+            f"{path} cannot be read ({type(error).__name__}); run vcpo-bench lab probe again"
         ) from error
     missing = [column.name for column in PROBES if column.name not in frame]
     if missing:
-        raise DamagedResultError(f"{path} lacks the column {missing[0]!r}; run vcpo-bench probe again")
+        raise DamagedResultError(f"{path} lacks the column {missing[0]!r}; run vcpo-bench lab probe again")
     return frame
 
 
@@ -51,7 +51,7 @@ def probe_tables(path: Path) -> RenderableType:
     """The tables of each checkpoint, with and without preconditioning: a row per method, each value over its interval.
 
     Args:
-        path: Parquet or CSV file that `vcpo-bench probe` wrote.
+        path: Parquet or CSV file that `vcpo-bench lab probe` wrote.
 
     Raises:
         DamagedResultError: The file cannot be read or lacks a column.

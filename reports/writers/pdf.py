@@ -75,7 +75,8 @@ def _cells(study: Study) -> Table | Prose:
     count = len(study.cells)
     if count <= MOST_CELLS:
         return all_cells(study)
-    return Prose([sentence(f"The {count} cells are in cells.csv, which vcpo-bench export DIR --out tables writes.")])
+    writes = "vcpo-bench results export DIR --out tables"
+    return Prose([sentence(f"The {count} cells are in cells.csv, which {writes} writes.")])
 
 
 def _section(section: Section, folder: Path) -> dict[str, Any]:

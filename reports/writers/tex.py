@@ -96,7 +96,7 @@ def write_tables(document: Document, folder: Path, column: float = COLUMN, text:
 def macros(ledger: Ledger) -> str:
     r"""A file that defines every number of the report: `\vcponum{final_reward-1a2b3c4d}` prints it as it is there."""
     lines = [
-        r"% Every number of the report by its id: \vcponum{ID}. `vcpo-bench trace ID DIR` shows the rows behind it.",
+        r"% Every number of the report by its id: \vcponum{ID}. Its rows: vcpo-bench results trace ID DIR.",
         r"\newcommand{\vcponum}[1]{\ifcsname vcponum@#1\endcsname\csname vcponum@#1\endcsname\else"
         r"\PackageError{vcpo-bench}{No number #1}{The results changed, or the id is misspelled.}\fi}",
     ]

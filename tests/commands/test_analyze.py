@@ -1,4 +1,4 @@
-"""`vcpo-bench analyze`."""
+"""`vcpo-bench lab analyze`."""
 
 from pathlib import Path
 
@@ -10,32 +10,32 @@ from vcpo_bench.analysis.commands import ANALYSES
 
 @pytest.mark.parametrize("kind", ANALYSES.names())
 def test_analyzes(finished: Path, tmp_path: Path, kind: str) -> None:
-    result = call("analyze", kind, str(finished), "--out", str(tmp_path / "tables"))
+    result = call("lab", "analyze", kind, str(finished), "--out", str(tmp_path / "tables"))
     assert result.exit_code == 0, result.output
     assert list((tmp_path / "tables").glob("*.csv"))
 
 
 def test_the_id_of_a_finding_leads_to_its_rows(finished: Path) -> None:
-    first = call("analyze", "collapse", str(finished), "--ids").stdout.splitlines()[0]
+    first = call("lab", "analyze", "collapse", str(finished), "--ids").stdout.splitlines()[0]
     number, _, text = first.partition("  ")
-    traced = call("trace", number, str(finished))
+    traced = call("results", "trace", number, str(finished))
     assert traced.exit_code == 0, traced.output
     assert traced.stdout.startswith(f"{number}: {text}\n")
 
 
 def test_an_id_cannot_be_had_of_an_analysis_with_parameters(finished: Path) -> None:
-    result = call("analyze", "compare(replications=20)", str(finished), "--ids")
+    result = call("lab", "analyze", "compare(replications=20)", str(finished), "--ids")
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert "leave out the parameters" in result.stderr
 
 
 def test_the_help_says_that_an_analysis_takes_parameters() -> None:
-    assert "compare(replications=500)" in " ".join(call("analyze", "--help").output.split())
+    assert "compare(replications=500)" in " ".join(call("lab", "analyze", "--help").output.split())
 
 
 def test_an_unknown_analysis_is_one_line_with_the_closest(finished: Path) -> None:
-    result = call("analyze", "colapse", str(finished))
+    result = call("lab", "analyze", "colapse", str(finished))
     assert result.exit_code == 2
     assert result.stderr.startswith("error: unknown analysis 'colapse'; did you mean collapse")
     assert result.stderr.count("\n") == 1

@@ -62,8 +62,8 @@ def test_a_configuration_with_a_wrong_value(tmp_path: Path, yaml: str, said: str
         ("run", "--start", "a" * 5000, "--dry-run"),
         ("run", "--plugin", "a" * 5000),
         ("diagnose", "a" * 5000),
-        ("fork", "a" * 5000, "--at", "1", "--methods", "clip", "--out", "out"),
-        ("warmup", "--task", f"chain({NINES})"),
+        ("lab", "fork", "a" * 5000, "--at", "1", "--methods", "clip", "--out", "out"),
+        ("lab", "warmup", "--task", f"chain({NINES})"),
         ("run", "--staleness", NINES),
         ("run", "--lr", NINES),
         ("run", "--seeds", NINES),
@@ -84,7 +84,7 @@ def test_the_home_folder_is_found_in_quotes_and_in_yaml(
     monkeypatch.setenv("HOME", str(results.parent))
     monkeypatch.chdir(tmp_path)
     assert call("show", "~/results").exit_code == 0
-    assert call("export", "~/results", "--out=~/quoted").exit_code == 0
+    assert call("results", "export", "~/results", "--out=~/quoted").exit_code == 0
     assert (results.parent / "quoted" / "cells.csv").is_file()
     (results.parent / "home.yaml").write_text("out: ~/from-yaml\n")
     assert read_configuration("~/home.yaml", tmp_path, {"out": str}) == {"out": f"{results.parent}/from-yaml"}
@@ -132,15 +132,15 @@ def test_results_that_cannot_be_written_to_are_shown(results: Path, monkeypatch:
         (("run", "--staleness", "0..8/3"), "equal ratios need a start above 0"),
         (("run", "--lr", "1e-4..1e-3"), "says no number of values; write /N after it, such as 1e-4..1e-3/5"),
         (("run", "--staleness", "1..16"), "says no number of values; write /N after it, such as 1..16/5"),
-        (("verify", "cell", "--alpha", "nan"), "--alpha nan: a probability"),
-        (("verify", "cell", "--alpha", "2"), "--alpha 2: a probability"),
-        (("mismatch", "--lr", "nan"), "--lr 'nan': a learning rate"),
-        (("mismatch", "--lr", "-1"), "--lr '-1.0': a learning rate"),
+        (("lab", "audit-lag", "cell", "--alpha", "nan"), "--alpha nan: a probability"),
+        (("lab", "audit-lag", "cell", "--alpha", "2"), "--alpha 2: a probability"),
+        (("lab", "mismatch", "--lr", "nan"), "--lr 'nan': a learning rate"),
+        (("lab", "mismatch", "--lr", "-1"), "--lr '-1.0': a learning rate"),
         (("new", "component", "mine"), "component"),
         (("new", "foo", "mine"), "known: method, regime, signal, task"),
-        (("plan", "--staleness", "1000000000", "--steps", "10"), "ask for at most a million"),
-        (("warmup", "--task", "chain", "--out", "."), "is a folder; give the name of a file"),
-        (("probe", "cell", "--at", "1", "--out", "x.foo"), "ends with .parquet or .csv"),
+        (("lab", "plan", "--staleness", "1000000000", "--steps", "10"), "ask for at most a million"),
+        (("lab", "warmup", "--task", "chain", "--out", "."), "is a folder; give the name of a file"),
+        (("lab", "probe", "cell", "--at", "1", "--out", "x.foo"), "ends with .parquet or .csv"),
     ],
     ids=lambda each: " ".join(each)[:40] if isinstance(each, tuple) else "",
 )
@@ -169,12 +169,12 @@ def test_a_run_into_a_file_is_refused_before_it_measures(tmp_path: Path) -> None
     [
         (("report", "RESULTS"), "--pdf"),
         (("report", "RESULTS"), "--html"),
-        (("diff", "RESULTS", "RESULTS"), "--html"),
+        (("results", "diff", "RESULTS", "RESULTS"), "--html"),
         (("diagnose", "RESULTS"), "--html"),
-        (("export", "RESULTS"), "--out"),
-        (("analyze", "collapse", "RESULTS"), "--out"),
-        (("probe", "RESULTS", "--at", "1"), "--out"),
-        (("warmup", "--task", "chain"), "--out"),
+        (("results", "export", "RESULTS"), "--out"),
+        (("lab", "analyze", "collapse", "RESULTS"), "--out"),
+        (("lab", "probe", "RESULTS", "--at", "1"), "--out"),
+        (("lab", "warmup", "--task", "chain"), "--out"),
     ],
 )
 def test_where_a_verb_writes_is_checked_before_it_works(

@@ -1,4 +1,4 @@
-"""`vcpo-bench calibrate`, and its file in `diagnose` and `watch`."""
+"""`vcpo-bench lab calibrate`, and its file in `diagnose` and `watch`."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def logs(tmp_path: Path) -> list[str]:
 
 def test_a_file_of_ones_own_runs_is_used_by_the_other_verbs(logs: list[str], tmp_path: Path) -> None:
     out, tables = tmp_path / "ours.json", tmp_path / "tables"
-    result = call("calibrate", *logs, "--out", str(out), "--name", "ours", "--tables", str(tables))
+    result = call("lab", "calibrate", *logs, "--out", str(out), "--name", "ours", "--tables", str(tables))
     assert result.exit_code == 0, result.output
     assert "15 healthy at a lag of 2 or more" in result.output
     assert set(pd.read_csv(tables / "runs.csv")["event"]) == {"healthy", "collapse"}
@@ -40,7 +40,7 @@ def test_a_file_of_ones_own_runs_is_used_by_the_other_verbs(logs: list[str], tmp
 
 def test_packaged_detectors_are_measured_as_they_are(logs: list[str], tmp_path: Path) -> None:
     out = tmp_path / "packaged.json"
-    result = call("calibrate", *logs, "--detectors", "packaged", "--out", str(out))
+    result = call("lab", "calibrate", *logs, "--detectors", "packaged", "--out", str(out))
     assert result.exit_code == 0, result.output
     packaged = json.loads((Path(__file__).parents[2] / "analysis/monitoring/default_detectors.json").read_text())
     thresholds = [one["threshold"] for one in json.loads(out.read_text())["detectors"]]
@@ -54,7 +54,7 @@ def test_bad_input_is_one_line(logs: list[str], tmp_path: Path) -> None:
         ([logs[-1]], "no run counts as healthy"),
         ([logs[0], "--detectors", "none.json"], "cannot be read"),
     ):
-        result = call("calibrate", *arguments, "--out", str(tmp_path / "x.json"))
+        result = call("lab", "calibrate", *arguments, "--out", str(tmp_path / "x.json"))
         assert result.exit_code == 2
         assert said in result.output
         assert "Traceback" not in result.output

@@ -1,4 +1,4 @@
-"""`vcpo-bench check`: whatever bit of a results folder is flipped is named, and only what is damaged is made again."""
+"""`vcpo-bench results check`: whatever bit is flipped is named, and only what is damaged is made again."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def flip(path: Path, bit: int) -> None:
 
 
 def test_an_undamaged_folder_is_said_to_be_so(kept: Path) -> None:
-    result = call("check", str(kept))
+    result = call("results", "check", str(kept))
     assert (result.exit_code, result.output) == (0, "1 cell, 2 checkpoints: nothing damaged\n")
 
 
@@ -64,16 +64,16 @@ def test_a_single_flipped_bit_anywhere_is_noticed(run: Path) -> None:
 def test_what_is_damaged_is_set_aside_and_run_again(run: Path, kept: Path, name: str) -> None:
     (key,) = ended_keys(run)
     flip(run / "cells" / key / name, 900)
-    found = call("check", str(run))
+    found = call("results", "check", str(run))
     assert found.exit_code == 1
     assert Path(name).name in found.output
     assert "1 damaged" in found.output
-    assert call("check", str(run), "--set-aside").exit_code == 1
+    assert call("results", "check", str(run), "--set-aside").exit_code == 1
     assert (run / "damaged" / f"{key}-1").is_dir()
     assert ended_keys(run) == set()
     again = call(*RUN, "--no-controls", "--keep-checkpoints", "every=2", "--out", str(run))
     assert again.exit_code == 0, again.output
-    assert call("check", str(run)).exit_code == 0
+    assert call("results", "check", str(run)).exit_code == 0
     state = Path("cells") / key / "checkpoints" / "00000002" / "state.safetensors"
     assert (run / state).read_bytes() == (kept / state).read_bytes()
 
@@ -83,7 +83,7 @@ def test_a_damaged_checkpoint_of_a_running_cell_is_set_aside(run: Path) -> None:
     partial = run / "cells" / f"{key}.partial"
     shutil.copytree(run / "cells" / key / "checkpoints" / "00000002", partial / "checkpoint-00000002")
     flip(partial / "checkpoint-00000002" / "steps.parquet", 500)
-    assert "resumes without it" in call("check", str(run), "--set-aside").output
+    assert "resumes without it" in call("results", "check", str(run), "--set-aside").output
     assert [path.name for path in partial.glob("*00000002")] == ["damaged-checkpoint-00000002"]
     assert ended_keys(run) == {key}
 
@@ -93,24 +93,24 @@ def test_a_folder_of_an_earlier_version_is_read_and_said_to_have_no_checksums(
 ) -> None:
     folder = make_results(tmp_path, methods=("vcpo",), lags=(1,), seeds=(0,), steps=20, controls=False)
     (cell,) = (folder / "cells").iterdir()
-    result = call("check", str(folder))
+    result = call("results", "check", str(folder))
     assert result.exit_code == 0, result.output
     assert "1 cell: nothing damaged, 2 with no checksums" in result.output  # the cell and grid.json
     (cell / "steps.parquet").write_bytes((cell / "steps.parquet").read_bytes()[:-20])
-    assert call("check", str(folder)).exit_code == 1
+    assert call("results", "check", str(folder)).exit_code == 1
 
 
 def test_a_table_beside_the_cells_is_verified_too(run: Path) -> None:
     (key,) = ended_keys(run)
     (run / "probes").mkdir()
     (run / "probes" / f"{key}.parquet").write_bytes(b"PAR1")
-    result = call("check", str(run), "--set-aside")
+    result = call("results", "check", str(run), "--set-aside")
     assert f"probes/{key}.parquet cannot be read" in result.output
     assert (run / "damaged" / f"{key}-1.parquet").exists()
 
 
 def test_what_is_no_results_folder_is_one_line(tmp_path: Path) -> None:
-    result = call("check", str(tmp_path))
+    result = call("results", "check", str(tmp_path))
     assert result.exit_code == 2
     assert "is not a results folder" in result.stderr
 

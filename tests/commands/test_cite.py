@@ -1,4 +1,4 @@
-"""`vcpo-bench cite`."""
+"""`vcpo-bench results cite`."""
 
 import re
 from pathlib import Path
@@ -53,12 +53,12 @@ def shown(*names: str) -> str:
 
 
 def test_the_suite_alone() -> None:
-    (entry,) = read(call("cite").stdout).values()
+    (entry,) = read(call("results", "cite").stdout).values()
     assert entry["version"] == vcpo_bench.__version__
 
 
 def test_every_method_of_a_folder_is_cited(finished: Path) -> None:
-    answer = call("cite", str(finished))
+    answer = call("results", "cite", str(finished))
     text = answer.stdout
     assert answer.stderr == ""
     assert read(text)["arxiv_1707_06347"]["title"] == "{Proximal Policy Optimization Algorithms}"  # clip is PPO's
@@ -66,7 +66,7 @@ def test_every_method_of_a_folder_is_cited(finished: Path) -> None:
 
 
 def test_a_paper_of_several_methods_is_one_entry_that_names_them() -> None:
-    text = call("cite", "vcpo", "clip(high=0.28)+ess").stdout
+    text = call("results", "cite", "vcpo", "clip(high=0.28)+ess").stdout
     assert "% vcpo: VCPO 2602.17616\n% ess: VCPO 2602.17616\n@misc{arxiv_2602_17616," in text
     assert read(text)["arxiv_2602_17616"]["author"].startswith("Luke J. Huang and Zhuoyang Zhang and ")
 
@@ -114,7 +114,7 @@ def test_the_features_page_states_how_many() -> None:
 
 def test_a_method_that_the_table_does_not_know_is_cited_by_number(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUG_IN)
-    answer = call("cite", "mine-of-tomorrow", "clip", "--plugin", str(tmp_path / "mine.py"))
+    answer = call("results", "cite", "mine-of-tomorrow", "clip", "--plugin", str(tmp_path / "mine.py"))
     assert answer.stderr == "by number only, without title and authors: 2901.00001, 2901.00002\n"
     entries = read(answer.stdout)
     assert entries["arxiv_2901_00001"] == {
@@ -128,6 +128,6 @@ def test_a_method_that_the_table_does_not_know_is_cited_by_number(tmp_path: Path
 
 
 def test_an_unknown_method_is_one_line() -> None:
-    answer = call("cite", "vcop")
+    answer = call("results", "cite", "vcop")
     assert answer.exit_code == 2
     assert "did you mean vcpo" in answer.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from command_line import call
+from command_line import call, click_command
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -93,13 +93,16 @@ def unwritable(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(unwritable: str, finished: object) -> None:
-    result = call("export", str(finished), "--out", unwritable)
+    result = call("results", "export", str(finished), "--out", unwritable)
     assert result.exit_code == 2
     file = unwritable.removesuffix("/tables")
     assert result.stderr == f"error: --out {unwritable}: {file} is a file; choose another folder\n"
 
 
-@pytest.mark.parametrize("arguments", [("nothing",), ("run", "--nothing"), ("plan", "--steps", "0"), ("fork",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("nothing",), ("run", "--nothing"), ("lab", "plan", "--steps", "0"), ("lab", "fork"), ("results", "--nothing")],
+)
 def test_a_verb_or_option_there_is_not_exits_with_2(arguments: tuple[str, ...]) -> None:
     result = call(*arguments)
     assert result.exit_code == 2
@@ -114,5 +117,5 @@ def test_a_plug_in_cannot_end_the_program_in_success() -> None:
 
 def test_a_shell_completes_a_line_that_has_a_flag_twice() -> None:
     context = get_command(app).make_context("vcpo-bench", ["run"], resilient_parsing=True)
-    command = context.command.commands["run"]
+    command = click_command("run")
     command.make_context("run", ["--lr", "1", "--lr", "2"], parent=context, resilient_parsing=True)

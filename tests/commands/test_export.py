@@ -1,4 +1,4 @@
-"""`vcpo-bench export`."""
+"""`vcpo-bench results export`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ from command_line import call
 
 
 def test_every_path_printed_is_there(finished: Path, tmp_path: Path) -> None:
-    result = call("export", str(finished), "--out", str(tmp_path / "csv"))
+    result = call("results", "export", str(finished), "--out", str(tmp_path / "csv"))
     assert result.exit_code == 0
     paths = [Path(line) for line in result.stdout.split()]
     assert tmp_path / "csv" / "steps.csv" in paths
@@ -15,7 +15,7 @@ def test_every_path_printed_is_there(finished: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_one_line(finished: Path, tmp_path: Path) -> None:
-    result = call("export", str(finished), "--out", str(tmp_path / "out"), "--as", "excel")
+    result = call("results", "export", str(finished), "--out", str(tmp_path / "out"), "--as", "excel")
     assert result.exit_code == 2
     assert "parquet" in result.stderr
     assert not (tmp_path / "out").exists()
@@ -23,7 +23,7 @@ def test_an_unknown_format_is_one_line(finished: Path, tmp_path: Path) -> None:
 
 def test_several_folders_are_pooled(finished: Path, tmp_path: Path, make_results: Callable[..., Path]) -> None:
     other = make_results(tmp_path / "other", methods=("vcpo",), lags=(1,), seeds=(0,), steps=20, controls=False)
-    result = call("export", str(finished), str(other), "--out", str(tmp_path / "csv"))
+    result = call("results", "export", str(finished), str(other), "--out", str(tmp_path / "csv"))
     assert result.exit_code == 0, result.output
     text = (tmp_path / "csv" / "cells.csv").read_text()
     assert "vcpo" in text

@@ -1,4 +1,4 @@
-"""`vcpo-bench mismatch`: the table of the page, JSON, CSV, and what is refused."""
+"""`vcpo-bench lab mismatch`: the table of the page, JSON, CSV, and what is refused."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ SMALL = ("--prompts", "4", "--responses", "2")
 def test_the_page_shows_what_the_command_prints() -> None:
     page = PAGE.read_text(encoding="utf-8")
     typed, _, rest = page.split("```\n")[1].partition("\n")
-    assert typed.startswith("vcpo-bench mismatch ")
+    assert typed.startswith("vcpo-bench lab mismatch ")
     shown = call(*typed.split()[1:])
     assert shown.exit_code == 0, shown.output
 
@@ -36,7 +36,16 @@ def test_the_page_shows_what_the_command_prints() -> None:
 def test_json_and_csv_have_every_number(tmp_path: Path) -> None:
     out = tmp_path / "gap.csv"
     shown = call(
-        "mismatch", *SMALL, "--components", "weights(fp16),lag(1)", "--length", "4,99", "--json", "--out", str(out)
+        "lab",
+        "mismatch",
+        *SMALL,
+        "--components",
+        "weights(fp16),lag(1)",
+        "--length",
+        "4,99",
+        "--json",
+        "--out",
+        str(out),
     )
     assert shown.exit_code == 0, shown.output
     found: dict[str, Any] = json.loads(shown.stdout)
@@ -50,7 +59,7 @@ def test_json_and_csv_have_every_number(tmp_path: Path) -> None:
 
 
 def test_one_component_has_no_sum_and_nothing_is_trained_without_lag() -> None:
-    shown = call("mismatch", *SMALL, "--components", "head", "--json")
+    shown = call("lab", "mismatch", *SMALL, "--components", "head", "--json")
     found = json.loads(shown.stdout)
     assert found["sum_of_squares"] is None
     assert len(found["rows"]) == 2
@@ -67,7 +76,7 @@ def test_one_component_has_no_sum_and_nothing_is_trained_without_lag() -> None:
     ],
 )
 def test_bad_requests_are_one_line(typed: list[str], said: str) -> None:
-    shown = call("mismatch", *SMALL, *typed)
+    shown = call("lab", "mismatch", *SMALL, *typed)
     assert shown.exit_code == 2
     assert said in shown.stderr
     assert "Traceback" not in shown.output

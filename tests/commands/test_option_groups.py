@@ -6,19 +6,17 @@ from typing import Annotated, Any
 
 import pytest
 import typer
-from typer.main import get_command
+from command_line import VERBS, click_command
 from typer.testing import CliRunner
 
-from vcpo_bench.cli import app
 from vcpo_bench.commands.run import run
 from vcpo_bench.commands.support.option_groups import ungrouped
 from vcpo_bench.commands.support.options import GRID, LANGUAGE_MODEL, SWITCHES
-from vcpo_bench.commands.support.verb import find_verbs
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.setting import settings_of
 from vcpo_bench.records.settings import CellFields, CellSettings, LanguageModelSettings
 
-FLAGS = {one.name: one for one in get_command(app).commands["run"].params}  # type: ignore[attr-defined]
+FLAGS = {one.name: one for one in click_command("run").params}
 WITHOUT_A_FLAG = {"eval_every", "stop"}
 """Fixed for all runs; decided by `--stop-on-alarm`."""
 
@@ -62,7 +60,7 @@ def test_a_verb_without_groups_is_left_alone() -> None:
 
 
 def test_no_verb_has_more_than_15_parameters_and_run_has_a_group_for_each_concern() -> None:
-    counts = {name: len(inspect.signature(verb.function).parameters) for name, verb in find_verbs().items()}
+    counts = {name: len(inspect.signature(verb.function).parameters) for name, verb in VERBS.items()}
     assert max(counts.values()) <= 15, counts
     assert counts["run"] == len(inspect.signature(run).parameters) <= 8
 

@@ -1,4 +1,4 @@
-"""`vcpo-bench plan`."""
+"""`vcpo-bench lab plan`."""
 
 import json
 
@@ -7,13 +7,13 @@ from command_line import call
 
 
 def test_the_drawing_ends_with_lag_and_period() -> None:
-    shown = call("plan", "--regime", "minibatch", "--staleness", "3", "--steps", "12")
+    shown = call("lab", "plan", "--regime", "minibatch", "--staleness", "3", "--steps", "12")
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.splitlines()[-1] == "lag max 3, mean 1.5, period 4 updates"
 
 
 def test_simulate_compares_with_synchronous_training() -> None:
-    shown = call("plan", "--regime", "async(sampler=2,learner=1)", "--simulate")
+    shown = call("lab", "plan", "--regime", "async(sampler=2,learner=1)", "--simulate")
     assert "1.50 times the updates of split synchronous training" in shown.stdout
 
 
@@ -26,24 +26,24 @@ def test_simulate_compares_with_synchronous_training() -> None:
     ],
 )
 def test_what_cannot_be_planned_is_one_line(arguments: tuple[str, ...], said: str) -> None:
-    result = call("plan", *arguments)
+    result = call("lab", "plan", *arguments)
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output
 
 
 def test_as_json_every_update_says_its_lags() -> None:
-    shown = json.loads(call("plan", "--staleness", "3", "--steps", "6", "--json").stdout)
+    shown = json.loads(call("lab", "plan", "--staleness", "3", "--steps", "6", "--json").stdout)
     assert [one["update"] for one in shown] == list(range(6))
     assert list(shown[-1]["trajectories_by_lag"]) == ["3"]
-    assert call("plan", "--json", "--simulate").exit_code == 2
+    assert call("lab", "plan", "--json", "--simulate").exit_code == 2
 
 
 def test_a_mixture_of_experts_shows_its_routes() -> None:
-    arguments = ("plan", "--staleness", "3", "--steps", "6", "--policy", "moe", "--replay", "r2")
+    arguments = ("lab", "plan", "--staleness", "3", "--steps", "6", "--policy", "moe", "--replay", "r2")
     assert call(*arguments).stdout.splitlines()[-1].startswith("routes (r2) chosen by the learner when")
     assert json.loads(call(*arguments, "--json").stdout)[-1]["routes_by_lag"] == {"3": 128}
-    assert "routes" not in call("plan", "--staleness", "3", "--steps", "6").stdout
-    refused = call("plan", "--replay", "r3")
+    assert "routes" not in call("lab", "plan", "--staleness", "3", "--steps", "6").stdout
+    refused = call("lab", "plan", "--replay", "r3")
     assert refused.exit_code == 2
     assert "use --policy moe" in refused.stderr

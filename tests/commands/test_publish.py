@@ -1,4 +1,4 @@
-"""`vcpo-bench publish`: a site that grows, and whose page says who ran what."""
+"""`vcpo-bench results publish`: a site that grows, and whose page says who ran what."""
 
 import json
 import re
@@ -26,9 +26,9 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(make_results: Callable[..., Path], older: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("publish")
     make_results(root / "mine", methods=("vcpo", "tis"), lags=(1, 16), steps=60, seeds=(0, 1))
-    first = call("publish", str(older), "--out", str(root / "site"))
+    first = call("results", "publish", str(older), "--out", str(root / "site"))
     assert first.exit_code == 0, first.output
-    second = call("publish", str(root / "mine"), "--out", str(root / "site"), "--by", "A. <b>Student</b>")
+    second = call("results", "publish", str(root / "mine"), "--out", str(root / "site"), "--by", "A. <b>Student</b>")
     assert second.exit_code == 0, second.output
     assert all(Path(line).is_file() for line in second.stdout.splitlines())
     return root / "site"
@@ -58,7 +58,7 @@ def test_rules_that_do_not_compare_stand_apart_the_newest_first(older: Path, tmp
         newer = json.loads(older.read_text()) | {"name": f"v{version}", "rules_version": version}
         files.append(tmp_path / f"v{version}.json")
         files[-1].write_text(json.dumps(newer))
-    assert call("publish", str(older), *map(str, files), "--out", str(tmp_path / "site")).exit_code == 0
+    assert call("results", "publish", str(older), *map(str, files), "--out", str(tmp_path / "site")).exit_code == 0
     found = [heading.split(":")[0] for heading in headings((tmp_path / "site" / "index.html").read_text())]
     assert found == ["Rules 10.0", "Rules 2.0", "Rules 1.0"]
 
@@ -74,7 +74,7 @@ def test_runs_of_other_lengths_share_no_board_published_one_after_another(
     short_and_long: tuple[Path, Path], tmp_path: Path
 ) -> None:
     for folder in short_and_long:
-        assert call("publish", str(folder), "--out", str(tmp_path / "site")).exit_code == 0
+        assert call("results", "publish", str(folder), "--out", str(tmp_path / "site")).exit_code == 0
     page = (tmp_path / "site" / "index.html").read_text()
     assert headings(page) == BOTH
     boards = page.split('<section class="board"')[1:]
@@ -83,7 +83,7 @@ def test_runs_of_other_lengths_share_no_board_published_one_after_another(
 
 
 def test_nor_published_together_and_the_task_keeps_its_name(short_and_long: tuple[Path, Path], tmp_path: Path) -> None:
-    assert call("publish", *map(str, short_and_long), "--out", str(tmp_path / "site")).exit_code == 0
+    assert call("results", "publish", *map(str, short_and_long), "--out", str(tmp_path / "site")).exit_code == 0
     assert headings((tmp_path / "site" / "index.html").read_text()) == BOTH
     rows = read_entry(tmp_path / "site" / "entries" / "of40.json").rows
     assert [(row["task"], row["settings"]["steps"], row["seeds"]) for row in rows] == [
@@ -99,15 +99,15 @@ def test_an_entry_of_the_form_before_is_refused_until_it_is_published_again(
     old = tmp_path / "site" / "entries" / "of40.json"
     old.parent.mkdir(parents=True)
     old.write_text(json.dumps({"schema": 1, "name": "of40"}))
-    refused = call("publish", str(older), "--out", str(tmp_path / "site"))
+    refused = call("results", "publish", str(older), "--out", str(tmp_path / "site"))
     assert refused.exit_code != 0
     assert "its schema is 1" in refused.stderr
-    assert "write it again with vcpo-bench publish" in refused.stderr
-    assert call("publish", str(short_and_long[0]), "--out", str(tmp_path / "site")).exit_code == 0
+    assert "write it again with vcpo-bench results publish" in refused.stderr
+    assert call("results", "publish", str(short_and_long[0]), "--out", str(tmp_path / "site")).exit_code == 0
 
 
 def test_a_name_that_is_no_file_name_is_refused(site: Path, finished: Path, tmp_path: Path) -> None:
-    shown = call("publish", str(finished), "--out", str(tmp_path / "s"), "--name", "../x")
+    shown = call("results", "publish", str(finished), "--out", str(tmp_path / "s"), "--name", "../x")
     assert shown.exit_code == 2
     assert "--name" in shown.stderr
     assert not (tmp_path / "s").exists()

@@ -22,7 +22,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_results: Callable[...
 
 
 @pytest.mark.parametrize(
-    "verb", ["show", "analyze compare", "analyze collapse", "report --html FILE", "calibrate --out FILE"]
+    "verb", ["show", "compare", "lab analyze collapse", "report --html FILE", "lab calibrate --out FILE"]
 )
 def test_reading_both_is_refused_with_the_name_of_each(verb: str, folders: list[str], tmp_path: Path) -> None:
     old, new = folders

@@ -1,4 +1,4 @@
-"""`vcpo-bench schema`: it accepts what `--config` accepts."""
+"""`vcpo-bench lab schema`: it accepts what `--config` accepts."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def accepts(rule: dict[str, Any], value: object) -> bool:
 
 
 def schema() -> dict[str, Any]:
-    return json.loads(call("schema").stdout)
+    return json.loads(call("lab", "schema").stdout)
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
@@ -79,6 +79,6 @@ def test_its_defaults_can_be_run(tmp_path: Path) -> None:
 
 
 def test_it_is_written_to_a_file(tmp_path: Path) -> None:
-    shown = call("schema", "--out", str(tmp_path / "s.json"))
+    shown = call("lab", "schema", "--out", str(tmp_path / "s.json"))
     assert shown.stdout.strip() == str(tmp_path / "s.json")
     assert json.loads((tmp_path / "s.json").read_text()) == schema()

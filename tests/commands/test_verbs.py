@@ -1,17 +1,17 @@
-"""Adding a verb is one file."""
+"""Adding a verb is one file, at the top or in a group; what is typed in the wrong place is told where it is."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from command_line import call
 
-import vcpo_bench.commands
-from vcpo_bench.commands.support.verb import Group, attach_verbs, find_verbs
+from vcpo_bench.commands.support.verb import find_verbs, folder_of
 
 VERB = """
 import typer
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 def greet(name: str) -> None:
     \"\"\"Greet someone,
@@ -21,22 +21,53 @@ def greet(name: str) -> None:
     \"\"\"
     typer.echo(f"hello {name}")
 
-VERB = Verb(greet, Group.READ, 99, examples=("vcpo-bench say-hello you",))
+VERB = Verb(greet, examples=("vcpo-bench GROUP say-hello you",))
 """
 
 
-def test_a_file_in_the_folder_is_a_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = list(find_verbs())
-    (tmp_path / "say_hello.py").write_text(VERB)
+@pytest.mark.parametrize("group", ["", "results", "lab"])
+def test_a_file_in_the_folder_is_a_verb(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(find_verbs(group))
+    (tmp_path / "say_hello.py").write_text(VERB.replace("GROUP", group))
     (tmp_path / "helpers").mkdir()
-    monkeypatch.setattr(vcpo_bench.commands, "__path__", [*vcpo_bench.commands.__path__, str(tmp_path)])
-    verbs = find_verbs()
-    assert set(verbs) == {*before, "say-hello"}
-    assert [name for name, verb in verbs.items() if verb.group is Group.READ][-1] == "say-hello"
+    package = folder_of(group)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"{package.__name__}.say_hello", raising=False)
+    assert set(find_verbs(group)) == {*before, "say-hello"}
 
-    app = typer.Typer()
-    attach_verbs(app)
-    assert CliRunner().invoke(app, ["say-hello", "you"]).stdout == "hello you\n"
-    shown = CliRunner().invoke(app, ["say-hello", "--help"]).stdout
+    place = filter(None, [group])
+    typed = [*place, "say-hello"]
+    assert call(*typed, "you").stdout == "hello you\n"
+    shown = call(*typed, "--help").stdout
     assert "Greet someone, politely." in shown
     assert "Example:" in shown
+    assert "say-hello" in call(*typed[:-1], "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("check results", "vcpo-bench check: there is no such command; write vcpo-bench results check"),
+        ("lab check", "vcpo-bench lab check: there is no such command; write vcpo-bench results check"),
+        ("results run", "vcpo-bench results run: there is no such command; write vcpo-bench run"),
+        ("lab results", "vcpo-bench lab results: there is no such command; write vcpo-bench results"),
+        ("chekc", "vcpo-bench chekc: there is no such command; did you mean vcpo-bench results check?"),
+        ("qqq", "vcpo-bench qqq: there is no such command; vcpo-bench --help lists them"),
+    ],
+)
+def test_a_command_that_is_elsewhere_is_one_line(typed: str, line: str) -> None:
+    refused = call(*typed.split())
+    assert (refused.exit_code, refused.stdout, refused.stderr) == (2, "", f"error: {line}\n")
+
+
+def test_a_verb_loads_no_other_verb() -> None:
+    code = (
+        "import sys\n"
+        "from vcpo_bench.cli import app\n"
+        "try:\n    app(['results', 'check', '--help'])\nexcept SystemExit as ended:\n    assert not ended.code\n"
+        "prefix = 'vcpo_bench.commands.'\n"
+        "loaded = {name[len(prefix):] for name in sys.modules if name.startswith(prefix)}\n"
+        "verbs = {name for name in loaded if not name.startswith('support')}\n"
+        "assert verbs == {'results', 'results.check'}, verbs\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.DEVNULL)

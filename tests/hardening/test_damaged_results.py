@@ -20,14 +20,26 @@ LONG = os.environ.get("HARDENING") == "long"
 ROUNDS = 250 if LONG else 4
 READING: tuple[tuple[str, ...], ...] = (
     *(("show", "DIR"), ("show", "DIR", "--json"), ("show", "run", "DIR"), ("ls", "runs", "--results", "DIR")),
-    *(("analyze", "collapse", "DIR"), ("analyze", "weights", "DIR"), ("analyze", "gradients", "DIR")),
-    *(("analyze", "compare", "DIR"), ("export", "DIR", "--out", "OUT"), ("diff", "DIR", "WHOLE")),
-    *(("diagnose", "CELL"), ("trace", "final_reward-00000000", "DIR")),
+    *(
+        ("lab", "analyze", "collapse", "DIR"),
+        ("lab", "analyze", "weights", "DIR"),
+        ("lab", "analyze", "gradients", "DIR"),
+    ),
+    *(
+        ("lab", "analyze", "compare", "DIR"),
+        ("results", "export", "DIR", "--out", "OUT"),
+        ("results", "diff", "DIR", "WHOLE"),
+    ),
+    *(("diagnose", "CELL"), ("results", "trace", "final_reward-00000000", "DIR")),
 )
 SLOW = (
-    *(("run", "--methods", "clip", "--out", "DIR", "--dry-run"), ("eval", "CELL"), ("probe", "CELL", "--at", "1")),
+    *(
+        ("run", "--methods", "clip", "--out", "DIR", "--dry-run"),
+        ("lab", "eval", "CELL"),
+        ("lab", "probe", "CELL", "--at", "1"),
+    ),
     *(("report", "DIR", "--html", "OUT.html"), ("report", "DIR", "--html", "OUT.html", "--pdf", "OUT.pdf")),
-    *(("analyze", "prediction", "DIR"), ("export", "DIR", "--as", "latex", "--out", "OUT")),
+    *(("lab", "analyze", "prediction", "DIR"), ("results", "export", "DIR", "--as", "latex", "--out", "OUT")),
 )
 VERBS = (*READING, *SLOW) if LONG else READING
 

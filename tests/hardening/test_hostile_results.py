@@ -14,8 +14,14 @@ from vcpo_bench import records
 from vcpo_bench.reports.terminal.printable import LONGEST_LINE
 
 READING = (
-    *(("show",), ("show", "--json"), ("analyze", "collapse"), ("analyze", "compare"), ("analyze", "weights")),
-    *(("analyze", "gradients"), ("analyze", "prediction")),
+    *(
+        ("show",),
+        ("show", "--json"),
+        ("lab", "analyze", "collapse"),
+        ("lab", "analyze", "compare"),
+        ("lab", "analyze", "weights"),
+    ),
+    *(("lab", "analyze", "gradients"), ("lab", "analyze", "prediction")),
 )
 DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -41,7 +47,7 @@ def test_a_diagnosis_and_the_list_of_runs_show_text(stranger: Path, tmp_path: Pa
     cell = next((stranger / records.CELLS).glob("*clip*"))
     for arguments in (
         ("diagnose", str(cell), "--html", str(tmp_path / "d.html")),
-        ("diff", str(stranger), str(stranger)),
+        ("results", "diff", str(stranger), str(stranger)),
     ):
         assert DANGEROUS.search(call(*arguments).output) is None
     assert _active(tmp_path / "d.html") == []
@@ -70,14 +76,24 @@ def test_the_pdf_and_the_figures_read_no_markup(stranger: Path, tmp_path: Path) 
 
 
 def test_latex_prints_the_names(stranger: Path, tmp_path: Path) -> None:
-    result = call("export", str(stranger), "--as", "latex", "--out", str(tmp_path))
+    result = call("results", "export", str(stranger), "--as", "latex", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     files = list(tmp_path.glob("*.tex"))
     assert any("passwd" in file.read_text() for file in files)
     assert not [command for file in files for command in _commands(file)]
 
 
-@pytest.mark.parametrize("verb", [("export",), ("analyze", "compare")], ids=" ".join)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        (
+            "results",
+            "export",
+        ),
+        ("lab", "analyze", "compare"),
+    ],
+    ids=" ".join,
+)
 def test_a_spreadsheet_gets_no_formula(stranger: Path, tmp_path: Path, verb: tuple[str, ...]) -> None:
     result = call(*verb, str(stranger), "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
@@ -109,7 +125,7 @@ def test_over_long_names_are_set_aside_and_the_rest_is_shown(make_results: Calla
 @pytest.mark.slow
 def test_over_long_texts_leave_every_verb_its_answer(make_results: Callable[..., Path], tmp_path: Path) -> None:
     folder = hostile_results(tmp_path / "long", make_results, "", LONG)
-    for verb in (("show",), ("analyze", "collapse"), ("report", "--html", str(tmp_path / "r.html"))):
+    for verb in (("show",), ("lab", "analyze", "collapse"), ("report", "--html", str(tmp_path / "r.html"))):
         assert call(*verb, str(folder)).exit_code == 0
 
 

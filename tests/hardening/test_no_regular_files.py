@@ -90,7 +90,7 @@ def test_what_is_read_is_a_file(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("name", ["notes.txt", "checkpoints/00000099", "checkpoints/00000002/more"])
 def test_what_no_seal_names_is_not_copied(gift: Path, secret: Path, tmp_path: Path, kind: str, name: str) -> None:
     become(cell_in(gift) / name, kind, secret)
-    done = call("merge", str(gift), "--out", str(tmp_path / "all"))
+    done = call("results", "merge", str(gift), "--out", str(tmp_path / "all"))
     assert done.exit_code == 0
     assert done.stdout == f"1 cell copied to {tmp_path / 'all'}\n"
     assert done.stderr == f"left out, as no part of the results: {cell_in(gift) / name}\n"

@@ -140,6 +140,6 @@ def test_ids_can_be_selected_by_click_and_by_touch(open_page: Callable[[int], An
     assert tab.locator(".statement + .id").first.inner_text().startswith("statement-")
     number = tab.locator("#table-scoreboard td[data-id]").first
     number.click()
-    assert tab.locator(".toast code").inner_text() == f"vcpo-bench trace {number.get_attribute('data-id')} DIR"
+    assert tab.locator(".toast code").inner_text() == f"vcpo-bench results trace {number.get_attribute('data-id')} DIR"
     tab.locator("h1").click()
     assert tab.locator(".toast").is_hidden()

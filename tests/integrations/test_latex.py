@@ -95,7 +95,7 @@ def document(study: Study) -> Document:
         for i in range(95)
     ]
     long = [[TableCell(str(i)), TableCell("4 to 7 not 4,6: 4>5>6 [0] " * (3 + i))] for i in range(30)]
-    caption = "How `vcpo-bench analyze prediction --leads 5,10,20` sees it, \u00b195%."
+    caption = "How `vcpo-bench lab analyze prediction --leads 5,10,20` sees it, \u00b195%."
     tables = [
         Table("odd", caption, ["what", "n"], odd, frozenset({1})),
         Table("many", caption, ["method", "final reward [95%]", "n"], many, frozenset({1, 2})),

@@ -170,7 +170,7 @@ def test_tasks_of_ones_own_are_scored_and_shown(trained: Path, tmp_path: Path) -
         "  - {metric: perplexity, aggregation: perplexity, higher_is_better: false}\nmetadata: {version: 3}\n"
     )
     cell = next((trained / "cells").glob("chain-*"))
-    arguments = ["eval", str(cell), "--tasks", "second_sum", "--tasks-from", str(tmp_path), "--limit", "50"]
+    arguments = ["lab", "eval", str(cell), "--tasks", "second_sum", "--tasks-from", str(tmp_path), "--limit", "50"]
     command(trained.parent, *arguments)
     scores = pd.read_parquet(trained / "scores" / f"{cell.name}.parquet")
     rows = scores[scores["task"] == "second_sum"].set_index("metric")

@@ -143,7 +143,7 @@ def test_nothing_is_written_outside_the_results_folder(mirrored: Path) -> None:
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
-    command = [sys.executable, "-m", "vcpo_bench", "mirror", str(mirrored), "--to", "trackio(project=other)"]
+    command = [sys.executable, "-m", "vcpo_bench", "results", "mirror", str(mirrored), "--to", "trackio(project=other)"]
     for count in ("1 cell", "no cells"):
         done = subprocess.run(
             command,
@@ -171,7 +171,7 @@ def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: s
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"warning: {name}: ")
-    assert f"vcpo-bench mirror --to {name} " in line
+    assert f"vcpo-bench results mirror --to {name} " in line
     assert len(list((out / "cells").glob("*/cell.json"))) == 1
 
 

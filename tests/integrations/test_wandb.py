@@ -128,7 +128,7 @@ def test_the_report_is_there_and_the_home_folder_is_not_touched(mirrored: Path) 
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
-    command = [sys.executable, "-m", "vcpo_bench", "mirror", str(mirrored), "--to", "wandb(project=other)"]
+    command = [sys.executable, "-m", "vcpo_bench", "results", "mirror", str(mirrored), "--to", "wandb(project=other)"]
     for count in ("1 cell", "no cells"):
         done = subprocess.run(
             command,

@@ -15,7 +15,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 NEWCOMERS = Path(__file__).with_name("newcomers")
 """A file of every kind that `vcpo-bench new` does not write, called as its row of the table, and their tests."""
-ELSEWHERE = (".git", ".types", ".nox", "build", "dist", "results", "*.egg-info", ".*cache*", "__pycache__")
+ELSEWHERE = (".git", ".types", ".nox", "build", "dist", "*.egg-info", ".*cache*", "__pycache__")
 ROW = re.compile(
     r"^\| an? (?P<kind>[a-z ]+?)(?: whose [a-z ]+| \(.*\))? (?P<written>\* )?(?:\+ )?"
     r"\| `(?P<file>[^`]+)`[^|]* \| (?:`(?P<tests>[^`]+)` )?\|",
@@ -35,6 +35,12 @@ tests/bench/samplers/test_samplers.py tests/bench/outside/test_trackers.py tests
 """The tests that list what there is of a kind, of generated pages, and of properties that everything of a kind has."""
 
 
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    """What stays out of a copy; `results` of the top is the user's, and of `commands` is ours."""
+    runs = {"results"} if Path(folder) == REPOSITORY else set()
+    return shutil.ignore_patterns(*ELSEWHERE, *runs)(folder, names)
+
+
 class Copy:
     """A copy of the repository that something new is moved into.
 
@@ -44,7 +50,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.root, self.elsewhere, links = folder / "repository", folder / "new", folder / "links"
-        shutil.copytree(REPOSITORY, self.root, ignore=shutil.ignore_patterns(*ELSEWHERE))
+        shutil.copytree(REPOSITORY, self.root, ignore=_not_copied)
         links.mkdir()
         (links / "vcpo_bench").symlink_to(self.root)
         self.environment = os.environ | {"PYTHONPATH": str(links), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -59,7 +59,7 @@ assert "--light-bulbs" in (shown := call("run", "--help").output) and "Bulbs of 
 assert call("run", "--light-bulbs", "0").stderr == f"error: {REFUSED}\\n"
 (here / "c.yaml").write_text("light_bulbs: 0")
 assert call("run", "--config", str(here / "c.yaml")).stderr == f"error: {REFUSED}\\n"
-rule = json.loads(call("schema").stdout)["properties"]["light-bulbs"]
+rule = json.loads(call("lab", "schema").stdout)["properties"]["light-bulbs"]
 assert rule == {"type": "integer", "default": 3, "description": "Bulbs of the lamp."}
 assert refused(vb.run, light_bulbs=0) == REFUSED
 # the check of cell.json

@@ -85,7 +85,7 @@ def test_trace_of_a_statement_prints_its_rows_and_the_cells_behind_them(folder: 
     assert set(found.rows["staleness"]) == {16}
     assert set(found.cells["staleness"]) == {16}
     assert found.text.startswith(f"{statement.id}: Lag 16: the median ESS ratio is ")
-    assert "3 rows of the table `ess` of `vcpo-bench analyze weights`" in found.text
+    assert "3 rows of the table `ess` of `vcpo-bench lab analyze weights`" in found.text
     assert f"computed from {len(found.cells)} cells" in found.text
     assert all(key in found.text for key in statement.keys)
 
@@ -104,7 +104,7 @@ def test_a_statement_of_an_analysis_is_found_though_the_report_leaves_it_out(fol
     found = trace(folder, statement_id("prediction", left_out.text))
     assert found.number.text == left_out.text
     assert list(found.rows.index) == list(left_out.rows)
-    assert "of `vcpo-bench analyze prediction`" in found.text
+    assert "of `vcpo-bench lab analyze prediction`" in found.text
 
 
 def test_an_unknown_id_gets_close_ones(folder: Path, study: Study) -> None:

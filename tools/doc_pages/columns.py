@@ -23,9 +23,9 @@ DERIVED = """
 ## Derived: the lag at which runs failed
 
 `lag_at_onset` is a column of the scoreboard's CSV file (the mean over the failed seeds), of the table `events` of
-`vcpo-bench analyze collapse` and of the report's table of failures (one run each): `lag_mean` of the last update before
-the evaluation that first found the run down, in updates. Early in a run, data is younger than the nominal lag. Empty
-for runs that did not fail.
+`vcpo-bench lab analyze collapse` and of the report's table of failures (one run each): `lag_mean` of the last update
+before the evaluation that first found the run down, in updates. Early in a run, data is younger than the nominal lag.
+Empty for runs that did not fail.
 """
 TABLES: dict[str, tuple[str, tuple[Column, ...]]] = {
     "cells/KEY/steps.parquet": ("One row per optimizer update.", STEPS),
@@ -38,10 +38,10 @@ TABLES: dict[str, tuple[str, tuple[Column, ...]]] = {
     "cells/KEY/episodes.parquet": ("The first held-out prompts with what the policy sampled.", records.EPISODES),
     "cells/KEY/events.parquet": ("One row per event of an asynchronous sampler.", records.EVENTS),
     "probes/KEY.parquet": (
-        "What `vcpo-bench probe` measured; see [probe and fork](probe_and_fork.md).",
+        "What `vcpo-bench lab probe` measured; see [probe and fork](probe_and_fork.md).",
         records.PROBES,
     ),
-    "scores/KEY.parquet": ("What `vcpo-bench eval` measured; see [lm-eval](lm_eval.md).", records.LM_EVAL_SCORES),
+    "scores/KEY.parquet": ("What `vcpo-bench lab eval` measured; see [lm-eval](lm_eval.md).", records.LM_EVAL_SCORES),
 }
 
 

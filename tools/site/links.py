@@ -42,7 +42,7 @@ def unpacked() -> dict[str, bytes]:
 
 
 def leaderboard() -> dict[str, str]:
-    """The leaderboard of the repository's own studies, as `vcpo-bench publish` writes it, by address."""
+    """The leaderboard of the repository's own studies, as `vcpo-bench results publish` writes it, by address."""
     entries = [read_entry(path) for path in sorted((ROOT / BOARD).glob("*.json"))]
     with TemporaryDirectory() as folder:
         written = write_site(Path(folder), entries)

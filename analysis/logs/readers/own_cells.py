@@ -35,8 +35,8 @@ def read_cell(path: Path, rows: Rows) -> str:
     steps = chosen.steps.drop(columns="key")
     numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
     if "step" not in numeric and results.damaged_keys():
-        folder = path.parent.parent
-        raise UsageError(f"{path}: {results.problems[0]}; vcpo-bench check {folder} --set-aside, then run it again")
+        remedy = f"vcpo-bench results check {path.parent.parent} --set-aside, then run it again"
+        raise UsageError(f"{path}: {results.problems[0]}; {remedy}")
     if "step" not in numeric:
         raise NotYetError(f"{path}: no update is recorded in it; nothing can be diagnosed")
     if "share_clipped" in numeric and not numeric["share_clipped"].any():

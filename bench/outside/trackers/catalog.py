@@ -90,7 +90,7 @@ class Tracker(Component, ABC):
 
     def command(self, folder: Path | str) -> str:
         """The command that mirrors a results folder later."""
-        return f"vcpo-bench mirror {shlex.quote(str(folder))} --to {shlex.quote(self.text())}"
+        return f"vcpo-bench results mirror {shlex.quote(str(folder))} --to {shlex.quote(self.text())}"
 
     @abstractmethod
     def connect(self, folder: Path) -> Connection:

@@ -1,4 +1,4 @@
-"""`vcpo-bench probe`: replay a recorded run, sample from its current and stale weights, measure updates."""
+"""`vcpo-bench lab probe`: replay a recorded run, sample from its current and stale weights, measure updates."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ class LocalEngine:
         if not torch.cuda.is_available() and head_size(config) not in CPU_HEADS:
             raise UsageError(
                 f"--sampler vllm: on a CPU it has no attention for heads of {head_size(config)}, only for "
-                f"{', '.join(map(str, CPU_HEADS))}; for one of your own: vcpo-bench warmup --new 'llama(1M,head=32)'"
+                f"{', '.join(map(str, CPU_HEADS))}; for one of your own: "
+                "vcpo-bench lab warmup --new 'llama(1M,head=32)'"
             )
         each = -(-tokens // _BLOCK) * _BLOCK * bytes_per_token(config, dtype)
         room = int((memory or min(16.0, rows * each / 2**30 + 0.03)) * 2**30)

@@ -1,4 +1,4 @@
-"""Analyses: what `vcpo-bench analyze NAME` can do."""
+"""Analyses: what `vcpo-bench lab analyze NAME` can do."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ class AnalysisKind(CatalogKind):
 
     def particulars(self, kind: type[Component]) -> list[tuple[str, str]]:
         """How to run it."""
-        return [("run", f"vcpo-bench analyze {kind.name} DIR...")]
+        return [("run", f"vcpo-bench lab analyze {kind.name} DIR...")]

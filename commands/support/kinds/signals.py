@@ -1,4 +1,4 @@
-"""Signals: what detectors watch and `analyze prediction` judges."""
+"""Signals: what detectors watch and `lab analyze prediction` judges."""
 
 from __future__ import annotations
 

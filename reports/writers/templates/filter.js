@@ -77,7 +77,7 @@
     toast.hidden = !number;
     if (!number) return;
     const command = document.createElement("code");
-    command.textContent = `vcpo-bench trace ${number.dataset.id} DIR`;
+    command.textContent = `vcpo-bench results trace ${number.dataset.id} DIR`;
     toast.replaceChildren("Its rows: ", command);
   });
 })();

@@ -163,7 +163,7 @@ def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> N
     assert shipped.key != given.key
     used = build_trainer(given.config, start=given.start).policy
     assert all(torch.equal(a, b) for a, b in zip(used.parameters(), other.policy.parameters(), strict=True))
-    with pytest.raises(UsageError, match="vcpo-bench warmup"):
+    with pytest.raises(UsageError, match="vcpo-bench lab warmup"):
         plan_grid(replace(spec, start=tmp_path / "none"))
 
 

@@ -58,9 +58,9 @@ def test_a_contradiction_is_named_and_nothing_is_written(tmp_path: Path) -> None
         merge([one, two], tmp_path / "all")
     assert all(name in str(problem.value) for name in (cell.key, str(one), str(two)))
     assert not (tmp_path / "all").exists()
-    done = call("merge", str(one), str(two), "--out", str(tmp_path / "all"))
+    done = call("results", "merge", str(one), str(two), "--out", str(tmp_path / "all"))
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "1 cell copied" in call("merge", str(one), "--out", str(tmp_path / "all")).stdout
+    assert "1 cell copied" in call("results", "merge", str(one), "--out", str(tmp_path / "all")).stdout
 
 
 def test_tables_that_contradict_are_named(tmp_path: Path) -> None:

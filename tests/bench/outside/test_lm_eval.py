@@ -127,7 +127,7 @@ def test_what_cannot_be_scored_is_one_line(results, tmp_path):
 
 def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
     monkeypatch.setitem(sys.modules, "lm_eval", None)
-    done = CliRunner().invoke(app, ["eval", str(results)])
+    done = CliRunner().invoke(app, ["lab", "eval", str(results)])
     assert done.exit_code == 2
     assert "pip install '.[eval]' in a checkout" in done.output
     with pytest.raises(UsageError, match="--limit 0"):

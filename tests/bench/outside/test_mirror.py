@@ -232,7 +232,7 @@ def test_a_wandb_that_does_not_work_is_one_warning(make_results, tmp_path, monke
     said = run_against(fake, folder, tmp_path, monkeypatch)
     assert len(said) == 1
     assert problem in said[0]
-    assert f"vcpo-bench mirror {folder} --to 'wandb(project=project)'" in said[0]
+    assert f"vcpo-bench results mirror {folder} --to 'wandb(project=project)'" in said[0]
 
 
 def test_a_report_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):

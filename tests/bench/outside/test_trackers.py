@@ -55,7 +55,7 @@ def test_a_list_names_trackers():
     trackers = read_trackers(", ".join(texts))
     assert [one.text() for one in trackers] == texts
     said = shlex.split(trackers[2].command("my runs"))
-    assert said == ["vcpo-bench", "mirror", "my runs", "--to", texts[2]]
+    assert said == ["vcpo-bench", "results", "mirror", "my runs", "--to", texts[2]]
     assert read_trackers("") == []
     with pytest.raises(UsageError, match="tensorboard"):
         read_trackers("tensorbord")
@@ -81,7 +81,7 @@ def test_a_detached_run_refuses_trackers(monkeypatch, tmp_path):
     flags = ["run", "--detach", "--report-to", "trackio", "--out", str(tmp_path), "--quiet"]
     refused = CliRunner().invoke(app, flags)
     assert refused.exit_code == 2
-    assert f"vcpo-bench mirror {tmp_path} --to trackio" in refused.output
+    assert f"vcpo-bench results mirror {tmp_path} --to trackio" in refused.output
 
 
 def test_a_tracker_of_ones_own_is_one_file(make_results, tmp_path):

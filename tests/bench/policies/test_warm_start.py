@@ -41,7 +41,7 @@ def test_the_shipped_start_has_something_to_learn(kind: str, name: str) -> None:
 
 def test_a_variant_without_a_start_names_the_command() -> None:
     with pytest.raises(
-        UsageError, match=r"no warm start for task 'chain\(n=8\)'.*vcpo-bench warmup --task 'chain\(n=8\)'"
+        UsageError, match=r"no warm start for task 'chain\(n=8\)'.*vcpo-bench lab warmup --task 'chain\(n=8\)'"
     ):
         load_warm_start(token_task("chain(8)"))
 

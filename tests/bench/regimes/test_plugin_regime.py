@@ -82,7 +82,8 @@ def test_it_is_checked_like_every_other(written: Path, hurried: Path, data: st.D
 
 
 def test_it_is_planned_trained_and_forked(written: Path, tmp_path: Path) -> None:
-    shown = call("plan", "--regime", "written-regime", "--staleness", "3", "--steps", "9", "--plugin", str(written))
+    sizes = ("--staleness", "3", "--steps", "9")
+    shown = call("lab", "plan", "--regime", "written-regime", *sizes, "--plugin", str(written))
     assert shown.exit_code == 0, shown.output
     assert shown.output.splitlines()[-1].startswith("lag max 3")
     out = tmp_path / "out"

@@ -84,11 +84,13 @@ def test_what_plan_shows_of_async() -> None:
 
 
 def test_the_command() -> None:
-    drawn = CliRunner().invoke(app, ["plan", "--regime", "minibatch", "--staleness", "3", "--steps", "9"])
+    drawn = CliRunner().invoke(app, ["lab", "plan", "--regime", "minibatch", "--staleness", "3", "--steps", "9"])
     assert drawn.exit_code == 0
     assert drawn.output.splitlines()[-1] == "lag max 3, mean 1.5, period 4 updates"
-    fast = CliRunner().invoke(app, ["plan", "--simulate", "--regime", "async(sampler=1,learner=1)", "--steps", "50"])
+    fast = CliRunner().invoke(
+        app, ["lab", "plan", "--simulate", "--regime", "async(sampler=1,learner=1)", "--steps", "50"]
+    )
     assert "2.00 times" in fast.output
-    wrong = CliRunner().invoke(app, ["plan", "--regime", "minibach"])
+    wrong = CliRunner().invoke(app, ["lab", "plan", "--regime", "minibach"])
     assert wrong.exit_code == 2
     assert "did you mean minibatch" in wrong.output

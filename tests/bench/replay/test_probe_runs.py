@@ -142,12 +142,12 @@ def test_what_cannot_be_probed_is_refused(recorded: Recorded, regime: str, step:
 def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) -> None:
     folder = recorded().folder
     sizes = ("--batches", "8", "--fresh", "8")
-    probed = call("probe", folder, "--at", "4", "--methods", "tis,vcpo,tis", *sizes, "--out", tmp_path / "p.csv")
+    probed = call("lab", "probe", folder, "--at", "4", "--methods", "tis,vcpo,tis", *sizes, "--out", tmp_path / "p.csv")
     assert probed.exit_code == 0, probed.output
     assert "4 updates replayed from the start, bit-identical to the record" in probed.output
     methods = read_probe(tmp_path / "p.csv")["method"].unique().tolist()
     assert methods == ["truth", "reinforce", "tis", "vcpo"]
-    asked = ("fork", folder, "--at", "4", "--methods", "vespo", "--out", tmp_path / "fork", "--jobs", "1", "-q")
+    asked = ("lab", "fork", folder, "--at", "4", "--methods", "vespo", "--out", tmp_path / "fork", "--jobs", "1", "-q")
     forked = call(*asked)
     assert forked.exit_code == 0, forked.output
     assert "5 updates replayed from the start, bit-identical to the record" in forked.output
@@ -161,19 +161,19 @@ def test_probe_and_fork_on_the_command_line(recorded: Recorded, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("command_line", "said"),
     [
-        (("probe", "{cell}", "--at", "9"), "--at 9"),
-        (("probe", "{cell}", "--at", "soon"), "'soon'"),
-        (("probe", "{cell}", "--at", "4", "--methods", "vcop"), "vcpo"),
-        (("probe", "{cell}", "--at", "4", "--fresh", "1"), "--fresh 1"),
-        (("probe", "{cell}x", "--at", "4"), "did you mean"),
+        (("lab", "probe", "{cell}", "--at", "9"), "--at 9"),
+        (("lab", "probe", "{cell}", "--at", "soon"), "'soon'"),
+        (("lab", "probe", "{cell}", "--at", "4", "--methods", "vcop"), "vcpo"),
+        (("lab", "probe", "{cell}", "--at", "4", "--fresh", "1"), "--fresh 1"),
+        (("lab", "probe", "{cell}x", "--at", "4"), "did you mean"),
         (
-            ("probe", "{cell}", "--at", "4", "--out", "{cell}/cell.json/p.csv"),
+            ("lab", "probe", "{cell}", "--at", "4", "--out", "{cell}/cell.json/p.csv"),
             "does not exist; create it or choose another",
         ),
-        (("fork", "{cell}", "--at", "4", "--methods", "vcop", "--out", "{new}"), "vcpo"),
-        (("fork", "{cell}", "--at", "9", "--methods", "clip", "--out", "{new}"), "--at 9"),
-        (("fork", "{cell}", "--at", "4", "--methods", ",", "--out", "{new}"), "--methods"),
-        (("fork", "nowhere", "--at", "4", "--methods", "clip", "--out", "{new}"), "no ended cell"),
+        (("lab", "fork", "{cell}", "--at", "4", "--methods", "vcop", "--out", "{new}"), "vcpo"),
+        (("lab", "fork", "{cell}", "--at", "9", "--methods", "clip", "--out", "{new}"), "--at 9"),
+        (("lab", "fork", "{cell}", "--at", "4", "--methods", ",", "--out", "{new}"), "--methods"),
+        (("lab", "fork", "nowhere", "--at", "4", "--methods", "clip", "--out", "{new}"), "no ended cell"),
     ],
 )
 def test_bad_input_is_one_clear_line(

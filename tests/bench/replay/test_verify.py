@@ -227,7 +227,7 @@ def test_the_command_says_one_line_per_version_and_fails_on_a_false_one(
 
     cell = recorded(tmp_path, SkippedPush)
     monkeypatch.setattr(recorded_cell, "read_cell", lambda *_, **__: cell)
-    shown = call("verify", str(tmp_path), "--no-canaries")
+    shown = call("lab", "audit-lag", str(tmp_path), "--no-canaries")
     assert shown.exit_code == 1
     assert "version 3 is FALSE: 32 of 32 trajectories" in shown.output
     assert shown.output.splitlines()[-1] == "6 tests: 1 FALSE (alpha 0.001)"

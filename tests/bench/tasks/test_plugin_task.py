@@ -71,7 +71,7 @@ def test_without_a_start_policy_the_command_that_makes_one_is_named(plugin: Path
     (cell,) = plan_grid(GridSpec(("vcpo",), (0,), (0,), (TASK,), settings=CellSettings(steps=2), controls=False))
     events: list[tuple] = []
     assert run_cell(cell, plugin.parent, 0, lambda *event: events.append(event)) == "error"
-    assert f"vcpo-bench warmup --task '{TASK}'" in events[-1][-1]
+    assert f"vcpo-bench lab warmup --task '{TASK}'" in events[-1][-1]
 
 
 def test_an_installed_package_adds_its_tasks(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def train(setup: Setup, size: str, task: str) -> Result:
     new, asked, target = setup.pick((f"llama({size})", task, 0.3), ("llama(10k)", EASY, 0.001))
     if not (model / MARK).exists():
         where = ("--target", target, "--out", model, "--device", setup.device)
-        call(setup, "warmup", "--new", new, "--task", asked, *where)
+        call(setup, "lab", "warmup", "--new", new, "--task", asked, *where)
     found: Result = {}
     for seed in range(setup.pick(SEEDS, 1)):  # seed after seed, so that a cut grid is balanced
         flags = ("--model", model, "--task", asked, "--seeds", f"{seed}-{seed}", *_grid(setup))

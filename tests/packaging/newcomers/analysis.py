@@ -1,4 +1,4 @@
-"""`analyze newcomer`: which runs are longest."""
+"""`lab analyze newcomer`: which runs are longest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vcpo_bench.analysis.results import Results
 
 @dataclass(frozen=True, kw_only=True)
 class Newcomer(Analysis):
-    """`vcpo-bench analyze newcomer`."""
+    """`vcpo-bench lab analyze newcomer`."""
 
     name = "newcomer"
     summary = "Which runs are longest"

@@ -1,12 +1,12 @@
-"""`vcpo-bench newcomer`: nothing."""
+"""`vcpo-bench lab newcomer`: nothing."""
 
 from __future__ import annotations
 
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def newcomer() -> None:
     """Print nothing."""
 
 
-VERB = Verb(newcomer, Group.EXTEND, 9, examples=("vcpo-bench newcomer",))
+VERB = Verb(newcomer, examples=("vcpo-bench lab newcomer",))

@@ -13,14 +13,14 @@ SLOW = [
     ("report", "{run}", "--html", "{out}/page.html"),
     ("report", "{run}", "--html", "{out}/page.html", "--figures", "icml"),
     ("report", "{run}", "--html", "{out}/page.html", "--pdf", "{out}/page.pdf"),
-    ("export", "{run}", "--out", "{out}", "--as", "latex"),
-    ("diff", "{run}", "{run}", "--html", "{out}/diff.html"),
+    ("results", "export", "{run}", "--out", "{out}", "--as", "latex"),
+    ("results", "diff", "{run}", "{run}", "--html", "{out}/diff.html"),
 ]
 COMMANDS = [
     *(pytest.param(words, marks=pytest.mark.slow) for words in SLOW),
-    ("export", "{run}", "--out", "{out}", "--as", "csv"),
-    ("export", "{run}", "--out", "{out}", "--as", "parquet"),
-    ("analyze", "collapse", "{run}", "--out", "{out}"),
+    ("results", "export", "{run}", "--out", "{out}", "--as", "csv"),
+    ("results", "export", "{run}", "--out", "{out}", "--as", "parquet"),
+    ("lab", "analyze", "collapse", "{run}", "--out", "{out}"),
     ("diagnose", "{cell}", "--html", "{out}/run.html"),
     ("show", "{run}"),
 ]

@@ -4,4 +4,4 @@ from command_line import call
 
 
 def test_it_runs() -> None:
-    assert call("newcomer").exit_code == 0
+    assert call("lab", "newcomer").exit_code == 0

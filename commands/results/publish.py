@@ -1,4 +1,4 @@
-"""`vcpo-bench publish`: results as an entry of a static leaderboard."""
+"""`vcpo-bench results publish`: results as an entry of a static leaderboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def publish(
@@ -44,10 +44,8 @@ def publish(
 
 VERB = Verb(
     publish,
-    Group.READ,
-    10,
     examples=(
-        'vcpo-bench publish results/sweep --out site --by "A. Student"',
-        "vcpo-bench publish protocol.json --out site",
+        'vcpo-bench results publish results/sweep --out site --by "A. Student"',
+        "vcpo-bench results publish protocol.json --out site",
     ),
 )

@@ -1,4 +1,4 @@
-"""`vcpo-bench mismatch`: which part of a sampler makes it disagree with the trainer."""
+"""`vcpo-bench lab mismatch`: which part of a sampler makes it disagree with the trainer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from vcpo_bench.commands.support.options import EXECUTION, LANGUAGE_MODEL, Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.records.settings import CellSettings
 
 
@@ -34,7 +34,7 @@ def mismatch(
     lr: Annotated[float, typer.Option(metavar="X", help="Learning rate of the updates of lag.")] = 3e-4,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed of the updates of lag.")] = 0,
     start: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Start policy written by vcpo-bench warmup.")
+        Path | None, typer.Option(metavar="FILE", help="Start policy written by vcpo-bench lab warmup.")
     ] = None,
     model: Annotated[
         str,
@@ -91,11 +91,9 @@ def mismatch(
 
 VERB = Verb(
     mismatch,
-    Group.INVESTIGATE,
-    8,
     examples=(
-        "vcpo-bench mismatch --task walk",
-        'vcpo-bench mismatch --components "weights(fp16),lag(16)" --json',
-        "vcpo-bench mismatch --task countdown --model MODEL --sampler vllm",
+        "vcpo-bench lab mismatch --task walk",
+        'vcpo-bench lab mismatch --components "weights(fp16),lag(16)" --json',
+        "vcpo-bench lab mismatch --task countdown --model MODEL --sampler vllm",
     ),
 )

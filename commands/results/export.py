@@ -1,4 +1,4 @@
-"""`vcpo-bench export`: the recorded tables, for other programs."""
+"""`vcpo-bench results export`: the recorded tables, for other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
 from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def export(
@@ -31,10 +31,8 @@ def export(
 
 VERB = Verb(
     export,
-    Group.READ,
-    6,
     examples=(
-        "vcpo-bench export results/default --out tables",
-        "vcpo-bench export results/default --as latex --out paper/tables",
+        "vcpo-bench results export results/default --out tables",
+        "vcpo-bench results export results/default --as latex --out paper/tables",
     ),
 )

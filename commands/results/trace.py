@@ -1,4 +1,4 @@
-"""`vcpo-bench trace`: from a report back to the recorded rows."""
+"""`vcpo-bench results trace`: from a report back to the recorded rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def trace(
@@ -26,4 +26,4 @@ def trace(
     say(find(folders or [DEFAULT_OUT], number).text)
 
 
-VERB = Verb(trace, Group.READ, 5, examples=("vcpo-bench trace final_reward-1a2b3c4d results/default",))
+VERB = Verb(trace, examples=("vcpo-bench results trace final_reward-1a2b3c4d results/default",))

@@ -1,4 +1,4 @@
-"""`vcpo-bench verify` on token dumps: the step or rank whose sampler was behind, and what is needed to say so."""
+"""`vcpo-bench lab audit-lag` on token dumps: the step or rank whose sampler was behind, and what says so."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_a_step_of_nemo_rl_whose_push_was_skipped(tmp_path: Path) -> None:
     for step in range(12):
         names = ("prev_logprobs", "generation_logprobs")
         write(tmp_path / f"train_data_step{step}.jsonl", 0.05 if step == 9 else 0.01, step, names)
-    shown = call("verify", str(tmp_path), "--honest", "5")
+    shown = call("lab", "audit-lag", str(tmp_path), "--honest", "5")
     assert shown.exit_code == 1
     false = [line for line in shown.output.splitlines() if "is FALSE" in line]
     assert len(false) == 1
@@ -37,7 +37,7 @@ def test_a_rank_of_prime_rl_that_is_behind(tmp_path: Path) -> None:
             noise = 0.05 if (step, rank) == (6, 1) else 0.01
             file = tmp_path / f"token_exports/step_{step}/rank_{rank}.jsonl"
             write(file, noise, 10 * step + rank, ("trainer_logprobs", "inference_logprobs"))
-    shown = call("verify", str(tmp_path), "--honest", "4")
+    shown = call("lab", "audit-lag", str(tmp_path), "--honest", "4")
     assert shown.exit_code == 1
     assert [line.split(" is")[0] for line in shown.output.splitlines() if "is FALSE" in line] == [
         "step 6 (token_exports/step_6/rank_1.jsonl)"
@@ -48,6 +48,6 @@ def test_a_rank_of_prime_rl_that_is_behind(tmp_path: Path) -> None:
 def test_some_steps_must_be_honest_and_some_left(tmp_path: Path, honest: str) -> None:
     for step in range(3):
         write(tmp_path / f"train_data_step{step}.jsonl", 0.01, step, ("prev_logprobs", "generation_logprobs"))
-    shown = call("verify", str(tmp_path), "--honest", honest)
+    shown = call("lab", "audit-lag", str(tmp_path), "--honest", honest)
     assert shown.exit_code == 2
     assert "holds 3 steps" in shown.output.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Token dumps of other trainers for `vcpo-bench verify`: gaps of each file against those of the first steps."""
+"""Token dumps of other trainers for `vcpo-bench lab audit-lag`: gaps of each file against those of the first steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def holds_dumps(folder: Path) -> bool:
     return any(dump_step(path) is not None for path in folder.rglob("*.jsonl"))
 
 
-def verify_dumps(folder: Path, alpha: float, honest: int) -> Iterator[Finding]:
+def audit_dumps(folder: Path, alpha: float, honest: int) -> Iterator[Finding]:
     """A finding for every dump after the first steps.
 
     Args:

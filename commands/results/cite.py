@@ -1,4 +1,4 @@
-"""`vcpo-bench cite`: BibTeX of the suite and of the methods that were used."""
+"""`vcpo-bench results cite`: BibTeX of the suite and of the methods that were used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def cite(
@@ -49,7 +49,5 @@ def _methods_of(folder: Path) -> list[str]:
 
 VERB = Verb(
     cite,
-    Group.READ,
-    9,
-    examples=("vcpo-bench cite results/sweep", 'vcpo-bench cite vcpo "clip(high=0.28)+ess"'),
+    examples=("vcpo-bench results cite results/sweep", 'vcpo-bench results cite vcpo "clip(high=0.28)+ess"'),
 )

@@ -1,4 +1,4 @@
-"""`vcpo-bench eval`: kept checkpoints scored with lm-eval."""
+"""`vcpo-bench lab eval`: kept checkpoints scored with lm-eval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.options import EXECUTION, Plugins, RecordedModel
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def evaluate(
@@ -62,10 +62,8 @@ def evaluate(
 
 VERB = Verb(
     evaluate,
-    Group.INVESTIGATE,
-    3,
     examples=(
-        "vcpo-bench eval results/default",
-        "vcpo-bench eval results/default/cells/KEY --checkpoint all --tasks own,gsm8k",
+        "vcpo-bench lab eval results/default",
+        "vcpo-bench lab eval CELL --checkpoint all --tasks own,gsm8k",
     ),
 )

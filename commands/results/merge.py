@@ -1,4 +1,4 @@
-"""`vcpo-bench merge`: results folders of several machines become one."""
+"""`vcpo-bench results merge`: results folders of several machines become one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.say import say, say_aside
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def merge(
@@ -34,4 +34,4 @@ def merge(
         say_aside(f"left out, as no part of the results: {', '.join(done.left_out[:SHOWN])}{more}")
 
 
-VERB = Verb(merge, Group.TRAIN, 7, examples=("vcpo-bench merge results/node1 results/node2 --out results/all",))
+VERB = Verb(merge, examples=("vcpo-bench results merge results/node1 results/node2 --out results/all",))

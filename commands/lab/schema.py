@@ -1,4 +1,4 @@
-"""`vcpo-bench schema`: what an editor must know to complete and check a configuration file."""
+"""`vcpo-bench lab schema`: what an editor must know to complete and check a configuration file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import typer
 
 from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb, as_command, load_verb
 
 
 def schema(
-    ctx: typer.Context,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="print it")] = None,
 ) -> None:
     """Write the JSON Schema of configuration files for run --config.
@@ -26,8 +25,7 @@ def schema(
     from vcpo_bench.files.atomic import write_text
 
     check_file("--out", out)
-    app = ctx.parent.command if ctx.parent else ctx.command
-    text = json.dumps(config_schema(app.commands["run"]), indent=1)  # type: ignore[attr-defined]
+    text = json.dumps(config_schema(as_command("run", load_verb("", "run"))), indent=1)
     if out is None:
         say(text)
         return
@@ -35,4 +33,4 @@ def schema(
     say(out)
 
 
-VERB = Verb(schema, Group.EXTEND, 4, examples=("vcpo-bench schema", "vcpo-bench schema --out vcpo-bench.schema.json"))
+VERB = Verb(schema, examples=("vcpo-bench lab schema", "vcpo-bench lab schema --out vcpo-bench.schema.json"))

@@ -1,4 +1,4 @@
-"""`vcpo-bench probe`: how good each method's update is, at checkpoints of a recorded run."""
+"""`vcpo-bench lab probe`: how good each method's update is, at checkpoints of a recorded run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vcpo_bench.commands.support.options import Plugins, RecordedModel, Recorded
 from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError
 
 
@@ -73,7 +73,5 @@ def probe(
 
 VERB = Verb(
     probe,
-    Group.INVESTIGATE,
-    2,
-    examples=("vcpo-bench probe results/default/cells/KEY --at 50,150 --methods tis,vcpo",),
+    examples=("vcpo-bench lab probe results/default/cells/KEY --at 50,150 --methods tis,vcpo",),
 )

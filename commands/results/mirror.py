@@ -1,4 +1,4 @@
-"""`vcpo-bench mirror`: a results folder at trackers such as TensorBoard."""
+"""`vcpo-bench results mirror`: a results folder at trackers such as TensorBoard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def mirror(
@@ -36,4 +36,4 @@ def mirror(
     mirror_ended(folder, trackers)
 
 
-VERB = Verb(mirror, Group.READ, 11, examples=("vcpo-bench mirror results/default --to tensorboard,trackio",))
+VERB = Verb(mirror, examples=("vcpo-bench results mirror results/default --to tensorboard,trackio",))

@@ -1,4 +1,4 @@
-"""`vcpo-bench fork`: recorded runs continued with other methods."""
+"""`vcpo-bench lab fork`: recorded runs continued with other methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vcpo_bench.commands.support.options import (
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def fork(
@@ -85,8 +85,6 @@ def fork(
 
 VERB = Verb(
     fork,
-    Group.INVESTIGATE,
-    1,
-    examples=("vcpo-bench fork CELL --at 100 --methods vcpo,vespo --out results/forks",),
+    examples=("vcpo-bench lab fork CELL --at 100 --methods vcpo,vespo --out results/forks",),
     resumes=True,
 )

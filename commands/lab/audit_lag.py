@@ -1,4 +1,4 @@
-"""`vcpo-bench verify`: whether the versions that rollouts declare are true."""
+"""`vcpo-bench lab audit-lag`: whether the versions that rollouts declare are true."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import typer
 from vcpo_bench.commands.support.options import Plugins, RecordedModel, RecordedStart, ReplayDevice
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError
 
 FALSE = 1
 
 
-def verify(
+def audit_lag(
     cell: Annotated[
         Path,
         typer.Argument(
@@ -55,14 +55,14 @@ def verify(
     """
     from vcpo_bench.bench.replay.recorded_cell import read_cell
     from vcpo_bench.bench.replay.verify import verify_cell
-    from vcpo_bench.commands.support.verify_dumps import holds_dumps, verify_dumps
+    from vcpo_bench.commands.support.audit_dumps import audit_dumps, holds_dumps
 
     if not 0 < alpha < 1:
         raise UsageError(f"--alpha {alpha:g}: a probability above 0 and below 1, such as 1e-3")
     load_plugins(plugin)
     findings = []
     if holds_dumps(cell):
-        running = verify_dumps(cell, alpha, honest)
+        running = audit_dumps(cell, alpha, honest)
     else:
         running = verify_cell(read_cell(cell, start, model, device, exactly=False), alpha, sample, honest, canaries)
     for finding in running:
@@ -75,8 +75,6 @@ def verify(
 
 
 VERB = Verb(
-    verify,
-    Group.INVESTIGATE,
-    7,
-    examples=("vcpo-bench verify results/default/cells/KEY", "vcpo-bench verify logs/nemo --honest 10"),
+    audit_lag,
+    examples=("vcpo-bench lab audit-lag results/default/cells/KEY", "vcpo-bench lab audit-lag logs/nemo --honest 10"),
 )

@@ -1,4 +1,4 @@
-"""`vcpo-bench warmup`: a start policy, by imitation."""
+"""`vcpo-bench lab warmup`: a start policy, by imitation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins
 from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.settings import CellSettings
 
@@ -100,10 +100,8 @@ def _warm_up_model(task: str, out: Path, model: str, create: str, seed: int, tar
 
 VERB = Verb(
     warmup,
-    Group.TRAIN,
-    4,
     examples=(
-        'vcpo-bench warmup --task "chain(n=8)" --out chain8.safetensors',
-        'vcpo-bench warmup --task arithmetic --new "llama(1M)" --out model',
+        'vcpo-bench lab warmup --task "chain(n=8)" --out chain8.safetensors',
+        'vcpo-bench lab warmup --task arithmetic --new "llama(1M)" --out model',
     ),
 )

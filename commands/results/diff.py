@@ -1,4 +1,4 @@
-"""`vcpo-bench diff`: two results folders compared."""
+"""`vcpo-bench results diff`: two results folders compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 
 def diff(
@@ -26,4 +26,4 @@ def diff(
     say(comparing.write_diff(first, second, html) if html else comparing.diff(first, second).text)
 
 
-VERB = Verb(diff, Group.READ, 3, examples=("vcpo-bench diff results/default results/default-lr1e-4",))
+VERB = Verb(diff, examples=("vcpo-bench results diff results/default results/default-lr1e-4",))

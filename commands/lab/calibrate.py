@@ -1,4 +1,4 @@
-"""`vcpo-bench calibrate`: alarms with error rates measured on runs of your own."""
+"""`vcpo-bench lab calibrate`: alarms with error rates measured on runs of your own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
 from vcpo_bench.commands.support.outputs import check_file, check_folder
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 PACKAGED = "packaged"
 
@@ -82,10 +82,8 @@ def calibrate(
 
 VERB = Verb(
     calibrate,
-    Group.INVESTIGATE,
-    6,
     examples=(
-        "vcpo-bench calibrate results/calibration --out calibration.json",
-        "vcpo-bench calibrate logs/run1 logs/run2 --name ours --out ours.json",
+        "vcpo-bench lab calibrate results/calibration --out calibration.json",
+        "vcpo-bench lab calibrate logs/run1 logs/run2 --name ours --out ours.json",
     ),
 )

@@ -1,4 +1,4 @@
-"""`vcpo-bench check`: every checksum of a results folder verified."""
+"""`vcpo-bench results check`: every checksum of a results folder verified."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.check import Checked
@@ -70,7 +70,5 @@ def _summary(found: list[Checked]) -> str:
 
 VERB = Verb(
     check,
-    Group.READ,
-    8,
-    examples=("vcpo-bench check results/default", "vcpo-bench check results/default --set-aside"),
+    examples=("vcpo-bench results check results/default", "vcpo-bench results check results/default --set-aside"),
 )

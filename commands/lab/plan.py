@@ -1,4 +1,4 @@
-"""`vcpo-bench plan`: which weights each update trains on, without training."""
+"""`vcpo-bench lab plan`: which weights each update trains on, without training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
-from vcpo_bench.commands.support.verb import Group, Verb
+from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.records.settings import CellSettings
 
 MOST_UPDATES = 1_000_000
@@ -71,11 +71,9 @@ def plan(
 
 VERB = Verb(
     plan,
-    Group.TRAIN,
-    3,
     examples=(
-        "vcpo-bench plan --regime minibatch --staleness 7",
-        "vcpo-bench plan --policy moe --replay r2 --regime inflight --staleness 4",
-        'vcpo-bench plan --regime "async(sampler=2,learner=1)" --simulate',
+        "vcpo-bench lab plan --regime minibatch --staleness 7",
+        "vcpo-bench lab plan --policy moe --replay r2 --regime inflight --staleness 4",
+        'vcpo-bench lab plan --regime "async(sampler=2,learner=1)" --simulate',
     ),
 )

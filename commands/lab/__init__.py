@@ -1,0 +1,1 @@
+"""Study mechanisms: plan, fork and probe runs, tune the alarms."""

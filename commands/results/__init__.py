@@ -1,0 +1,1 @@
+"""Keep results: check, compare, merge, export, publish or cite them."""

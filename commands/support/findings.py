@@ -1,0 +1,51 @@
+"""Findings of an analysis on the terminal, and their tables as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vcpo_bench.commands.support.options import DEFAULT_OUT
+from vcpo_bench.commands.support.outputs import check_folder
+from vcpo_bench.commands.support.say import say
+
+Tables = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the tables behind the findings, as CSV.")]
+Ids = Annotated[bool, typer.Option("--ids", metavar="", help="Print each finding's id, for vcpo-bench results trace.")]
+
+
+def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, ids: bool) -> None:
+    """Run an analysis and print what it found.
+
+    Args:
+        analysis: Name, with parameters if it has any.
+        folders: Results folders; None: the default one.
+        out: Folder for the tables; None: they are not written.
+        ids: Print the id of each finding before it.
+
+    Raises:
+        UsageError: There is no such analysis, no results, or no way to write the tables.
+    """
+    from vcpo_bench.analysis.commands import ANALYSES
+    from vcpo_bench.analysis.commands import run as run_analysis
+    from vcpo_bench.analysis.csv_text import without_formulas
+    from vcpo_bench.errors import UsageError
+    from vcpo_bench.files.atomic import replacing, write_text
+    from vcpo_bench.reports.numbers import statement_id
+
+    check_folder("--out", out)
+    findings = run_analysis(analysis, folders or [DEFAULT_OUT])
+    if ids and ANALYSES.parse(analysis).text() not in ANALYSES.names():
+        raise UsageError(f"--ids: trace computes analyses with their defaults; leave out the parameters of {analysis}")
+    for statement in findings.statements:
+        say(f"{statement_id(analysis, statement.text)}  {statement.text}" if ids else statement.text)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in findings.tables.items():
+            with replacing(out / f"{name}.csv") as draft:
+                without_formulas(table).to_csv(draft, index=False)
+            say(f"table: {out / name}.csv")
+        for name, content in findings.documents.items():
+            write_text(out / name, content)
+            say(f"document: {out / name}")
