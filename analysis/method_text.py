@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Item, Piece, first_name, read_items, split
+from vcpo_bench.naming.grammar import NamedItem, Span, first_name, read_items, split
 
 
 def base_name(method: str) -> str:
@@ -14,7 +14,7 @@ def base_name(method: str) -> str:
         return method
 
 
-def items_of(method: str) -> list[Item]:
+def items_of(method: str) -> list[NamedItem]:
     """The method and its parts; none if the text is no expression."""
     try:
         return read_items(method)
@@ -26,4 +26,4 @@ def parts_of(method: str) -> list[str]:
     """The texts of the method and its parts; the whole text if it is no expression."""
     if not items_of(method):
         return [method]
-    return [part.strip().text for part in split(method, Piece(method), "+")]
+    return [part.strip().text for part in split(method, Span(method), "+")]

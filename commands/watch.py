@@ -45,7 +45,7 @@ def watch(
     """
     from vcpo_bench.analysis.logs.names import check_wanted
     from vcpo_bench.analysis.monitoring.calibration import chosen_calibrations
-    from vcpo_bench.analysis.watching import Event, Follower, Watch
+    from vcpo_bench.analysis.watching import Follower, RunEvent, RunWatch
     from vcpo_bench.analysis.watching.loop import watch_log
     from vcpo_bench.commands.support.alarm_command import AlarmCommand
 
@@ -53,8 +53,8 @@ def watch(
     check_wanted(framework, columns)
     command, alarms = AlarmCommand(alarm_command, path), 0
     follower = Follower(path, framework, columns)
-    for told in watch_log(follower, Watch(chosen_calibrations(calibration)), every, idle):
-        if not isinstance(told, Event):
+    for told in watch_log(follower, RunWatch(chosen_calibrations(calibration)), every, idle):
+        if not isinstance(told, RunEvent):
             say_aside(told.text)
             continue
         alarms += 1

@@ -78,7 +78,7 @@ class Claim:
         say: Callable[[str], object] = lambda _: None,
         wait: bool = True,
         job: str = "",
-        watch: Watch | None = None,
+        watch: ClaimHistory | None = None,
     ) -> None:
         self.folder, self._say, self._wait, self._job, self._watch = folder, say, wait, job, watch
         self._claimed = Claimed(this_process(), job)
@@ -97,7 +97,7 @@ class Claim:
             OSError: The file cannot be created, or the folder around `folder` is gone.
         """
         began, told, pause = time.monotonic(), False, _SHORTEST
-        watch = self._watch or Watch()
+        watch = self._watch or ClaimHistory()
         while not self._try(watch):
             if self._watch or (not self._wait and watch.lives):
                 raise ClaimHeldError(watch.holder())
@@ -127,7 +127,7 @@ class Claim:
         if not held or numbers_in(self.folder)[-1:] != [self._number]:
             raise ClaimLostError(f"{self.folder} was taken over by another process")
 
-    def _try(self, watch: Watch) -> bool:
+    def _try(self, watch: ClaimHistory) -> bool:
         try:
             return self._try_once(watch)
         except OSError as error:
@@ -135,7 +135,7 @@ class Claim:
                 raise
             return False  # the folder has just been removed
 
-    def _try_once(self, watch: Watch) -> bool:
+    def _try_once(self, watch: ClaimHistory) -> bool:
         names = names_in(self.folder)
         if not names:
             self._number = create_with_folder(self.folder, self._claimed)
@@ -161,7 +161,7 @@ class Claim:
                 rewrite(claim_path(self.folder, self._number), self._claimed)
 
 
-class Watch:
+class ClaimHistory:
     """What a process that waits for a claim has seen of it."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class Watch:
         return found.holder.described() if found else "a process that did not sign"
 
 
-class Look:
+class ClaimWatch:
     """Tells whether somebody holds the claim on a folder, for a process that does not want it.
 
     Args:
@@ -201,7 +201,7 @@ class Look:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._watch = folder, Watch()
+        self._folder, self._watch = folder, ClaimHistory()
 
     def sees_holder(self) -> bool:
         """Whether somebody does, as far as is known; to be asked again and again."""

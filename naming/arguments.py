@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Argument, Item, Piece, closest
+from vcpo_bench.naming.grammar import Argument, NamedItem, Span, closest
 from vcpo_bench.naming.parameters import Parameter, legal_values
 
 
 def read_arguments(
-    text: str, item: Item, known: Mapping[str, Parameter], *, bare: str = "", nested: Callable[[str], str] = str
+    text: str, item: NamedItem, known: Mapping[str, Parameter], *, bare: str = "", nested: Callable[[str], str] = str
 ) -> dict[str, object]:
     """The values an item gives, by parameter.
 
@@ -34,7 +34,7 @@ def read_arguments(
     return found
 
 
-def _key(text: str, item: Item, argument: Argument, known: Mapping[str, Parameter], bare: str) -> tuple[str, Piece]:
+def _key(text: str, item: NamedItem, argument: Argument, known: Mapping[str, Parameter], bare: str) -> tuple[str, Span]:
     name = item.name.text
     if argument.key is None:
         if bare:
@@ -47,7 +47,7 @@ def _key(text: str, item: Item, argument: Argument, known: Mapping[str, Paramete
     return key, argument.value
 
 
-def _value(text: str, key: str, value: Piece, parameter: Parameter, nested: Callable[[str], str]) -> object:
+def _value(text: str, key: str, value: Span, parameter: Parameter, nested: Callable[[str], str]) -> object:
     try:
         return nested(value.text) if parameter.kind == "expression" else parameter.read(value.text)
     except ExpressionError as error:

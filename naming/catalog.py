@@ -10,7 +10,7 @@ from vcpo_bench.naming.arguments import read_arguments
 from vcpo_bench.naming.component import Component, parameters
 from vcpo_bench.naming.entries import Broken, Entries
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Item, read_item, read_items, split_list, unknown_name
+from vcpo_bench.naming.grammar import NamedItem, read_item, read_items, split_list, unknown_name
 
 C = TypeVar("C", bound=Component)
 
@@ -146,7 +146,7 @@ class Catalog(Generic[C]):
         found = [self.parse(piece) for piece in split_list(text)]
         return list({one.text(): one for one in found}.values())
 
-    def build(self, text: str, item: Item) -> C:
+    def build(self, text: str, item: NamedItem) -> C:
         """The object an item names.
 
         Args:
@@ -172,7 +172,7 @@ class Catalog(Generic[C]):
         """Canonical spelling of an expression that is the value of a parameter; a kind with `+` overrides it."""
         return self.parse(text).text()
 
-    def _known(self, text: str, item: Item) -> type[C]:
+    def _known(self, text: str, item: NamedItem) -> type[C]:
         kind = self.entries.lookup(item.name.text)
         if kind is None:
             raise ExpressionError(text, item.name.start, self.unknown(item.name.text))

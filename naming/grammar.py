@@ -23,7 +23,7 @@ DEEPEST = 16
 
 
 @dataclass(frozen=True)
-class Piece:
+class Span:
     """A stretch of an expression.
 
     Attributes:
@@ -34,25 +34,25 @@ class Piece:
     text: str
     start: int = 0
 
-    def strip(self) -> Piece:
+    def strip(self) -> Span:
         """The same without spaces at its ends."""
         left = len(self.text) - len(self.text.lstrip())
-        return Piece(self.text.strip(), self.start + left)
+        return Span(self.text.strip(), self.start + left)
 
-    def cut(self, begin: int, end: int | None = None) -> Piece:
+    def cut(self, begin: int, end: int | None = None) -> Span:
         """The stretch from `begin` to `end`, counted from its own start."""
-        return Piece(self.text[begin:end], self.start + begin)
+        return Span(self.text[begin:end], self.start + begin)
 
 
 class Argument(NamedTuple):
     """One argument: its key, None where only a value is written, and its value."""
 
-    key: Piece | None
-    value: Piece
+    key: Span | None
+    value: Span
 
 
 @dataclass(frozen=True)
-class Item:
+class NamedItem:
     """One named item of an expression.
 
     Attributes:
@@ -61,12 +61,12 @@ class Item:
         arguments: What stands between its parentheses, in order.
     """
 
-    name: Piece
-    suffix: Piece | None
+    name: Span
+    suffix: Span | None
     arguments: tuple[Argument, ...]
 
 
-def read_items(text: str, piece: Piece | None = None) -> list[Item]:
+def read_items(text: str, piece: Span | None = None) -> list[NamedItem]:
     """The items of an expression, which are joined with `+`.
 
     Args:
@@ -76,10 +76,10 @@ def read_items(text: str, piece: Piece | None = None) -> list[Item]:
     Raises:
         ExpressionError: It does not follow the grammar.
     """
-    return [read_item(text, part) for part in split(text, piece or Piece(text), "+")]
+    return [read_item(text, part) for part in split(text, piece or Span(text), "+")]
 
 
-def read_item(text: str, piece: Piece | None = None) -> Item:
+def read_item(text: str, piece: Span | None = None) -> NamedItem:
     """One item: `NAME`, `NAME:word`, `NAME(key=value,...)`.
 
     Args:
@@ -89,7 +89,7 @@ def read_item(text: str, piece: Piece | None = None) -> Item:
     Raises:
         ExpressionError: It does not follow the grammar.
     """
-    piece = (piece or Piece(text)).strip()
+    piece = (piece or Span(text)).strip()
     outside = list(_outside(text, piece))
     opening = next((index for index, character in outside if character == "("), len(piece.text))
     after = next((index for index, _ in outside if index > opening), None)
@@ -103,7 +103,7 @@ def read_item(text: str, piece: Piece | None = None) -> Item:
         raise ExpressionError(text, piece.start, "a name is missing")
     suffix = head.cut(len(name) + 1).strip() if colon else None
     arguments = [_argument(part.strip()) for part in split(text, inner, ",")] if inner.text.strip() else []
-    return Item(head.cut(0, len(name)).strip(), suffix, tuple(arguments))
+    return NamedItem(head.cut(0, len(name)).strip(), suffix, tuple(arguments))
 
 
 def first_name(text: str) -> str:
@@ -115,7 +115,7 @@ def first_name(text: str) -> str:
     return read_items(text)[0].name.text
 
 
-def split(text: str, piece: Piece, separator: str) -> list[Piece]:
+def split(text: str, piece: Span, separator: str) -> list[Span]:
     """Cut at the separators that are outside brackets.
 
     Args:
@@ -141,7 +141,7 @@ def split_list(text: str) -> list[str]:
     Raises:
         ExpressionError: For brackets that do not match or an empty item.
     """
-    return [piece.strip().text for piece in split(text, Piece(text), ",")]
+    return [piece.strip().text for piece in split(text, Span(text), ",")]
 
 
 def closest(name: str, candidates: Iterable[str]) -> str:
@@ -163,14 +163,14 @@ def unknown_name(word: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {word} {name!r}{f'{close} Known' if close else '; known'}: {', '.join(names)}"
 
 
-def _argument(piece: Piece) -> Argument:
+def _argument(piece: Span) -> Argument:
     key, equals, _ = piece.text.partition("=")
     if not equals or any(bracket in key for bracket in _PAIRS):
         return Argument(None, piece)
-    return Argument(Piece(key, piece.start).strip(), piece.cut(len(key) + 1).strip())
+    return Argument(Span(key, piece.start).strip(), piece.cut(len(key) + 1).strip())
 
 
-def _outside(text: str, piece: Piece) -> Iterator[tuple[int, str]]:
+def _outside(text: str, piece: Span) -> Iterator[tuple[int, str]]:
     """The characters outside brackets with their indices in the piece; of a pair of brackets only the opening one.
 
     Raises:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Piece, split
+from vcpo_bench.naming.grammar import Span, split
 
 KEY = "vcpo_bench_parameter"
 
@@ -194,7 +194,7 @@ def write_number(value: float) -> str:
 def _readable(value: str) -> bool:
     """Whether a text that stands in an expression as `key=TEXT` is read as itself."""
     try:
-        return [piece.strip().text for piece in split(value, Piece(value), ",")] == [value]
+        return [piece.strip().text for piece in split(value, Span(value), ",")] == [value]
     except ExpressionError:
         return False
 

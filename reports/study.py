@@ -26,7 +26,7 @@ _AT_ONCE = 64
 _Groups = Iterator[tuple[tuple[Any, ...], pd.DataFrame]]
 
 
-class Setting(NamedTuple):
+class ComparisonSetting(NamedTuple):
     """What stays fixed within a comparison of methods: one panel of most figures."""
 
     task: str
@@ -77,7 +77,7 @@ class Study:
         return sorted(compared.index, key=lambda name: (bool(compared[name]), str(name)))
 
     @cached_property
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[ComparisonSetting]:
         """Every (task, regime, learning rate, lag) with at least one cell, sorted."""
         columns = ["task", "regime", "lr", "staleness"]
         found = self.cells[columns].drop_duplicates().itertuples(index=False, name=None)
@@ -88,16 +88,16 @@ class Study:
         return sorted({(setting.task, setting.regime) for setting in self.settings})
 
     @cached_property
-    def _groups(self) -> dict[tuple[Setting, str], pd.DataFrame]:
+    def _groups(self) -> dict[tuple[ComparisonSetting, str], pd.DataFrame]:
         columns = ["task", "regime", "lr", "staleness", "method"]
         groups = self.cells.groupby(columns, sort=True)
         return {(_setting(key), str(key[4])): rows for key, rows in cast("_Groups", groups)}
 
-    def runs(self, setting: Setting, method: str) -> pd.DataFrame:
+    def runs(self, setting: ComparisonSetting, method: str) -> pd.DataFrame:
         """The cells (seeds) of a method in a setting; empty when there are none."""
         return self._groups.get((setting, method), self.cells.iloc[:0])
 
-    def groups(self) -> Iterator[tuple[Setting, str, pd.DataFrame]]:
+    def groups(self) -> Iterator[tuple[ComparisonSetting, str, pd.DataFrame]]:
         """Every (setting, method, cells) there is."""
         for (setting, method), rows in self._groups.items():
             yield setting, method, rows
@@ -133,8 +133,8 @@ def _by_cell(table: pd.DataFrame, columns: tuple[str, ...]) -> dict[str, Curves]
     return {key: {name: values[rows] for name, values in whole.items()} for key, rows in spans(ordered)}
 
 
-def _setting(row: tuple[Any, ...]) -> Setting:
-    return Setting(str(row[0]), str(row[1]), float(row[2]), int(row[3]))
+def _setting(row: tuple[Any, ...]) -> ComparisonSetting:
+    return ComparisonSetting(str(row[0]), str(row[1]), float(row[2]), int(row[3]))
 
 
 def binned(steps: Series, values: Series, edges: Series) -> Series:

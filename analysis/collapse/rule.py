@@ -70,7 +70,7 @@ _JUDGED = ("key", "step", "sampled_reward")
 
 
 @dataclass(frozen=True)
-class Event:
+class CollapseVerdict:
     """The verdict on one run.
 
     Attributes:
@@ -92,7 +92,9 @@ class Event:
     ended_nan: bool = False
 
 
-def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: CollapseRule | None = None) -> Event:
+def judge(
+    steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: CollapseRule | None = None
+) -> CollapseVerdict:
     """Apply the rule to one run.
 
     Args:
@@ -106,7 +108,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
     values, at = values[np.isfinite(values)], at[np.isfinite(values)]
     nan, stopped = status == "nan", status == "stopped_by"
     if status == "error" or values.size < rule.patience + 1 or values.max() < rule.min_reward - EQUAL:
-        return Event("nan" if nan else "stopped" if stopped else "not applicable", ended_nan=nan)
+        return CollapseVerdict("nan" if nan else "stopped" if stopped else "not applicable", ended_nan=nan)
     best = np.maximum.accumulate(values)
     down = _down(values, best, rule)
     final = float(values[-rule.patience :].mean())
@@ -116,7 +118,7 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
         still_down = bool(_down(np.array([final]), best[-1:], rule)[0])
         lowest = float(values[first:].min() / best[first])
         kind: Kind = "collapse" if still_down else "collapse with rebound"
-        return Event(
+        return CollapseVerdict(
             kind,
             float(at[first]),
             lowest,
@@ -127,19 +129,19 @@ def judge(steps: ArrayLike, reward: ArrayLike, status: str = "completed", rule: 
         )
     unresolved = bool(down[-1])
     if nan:
-        return Event("nan", float(at[-1]), final=share, unresolved=unresolved, ended_nan=True)
+        return CollapseVerdict("nan", float(at[-1]), final=share, unresolved=unresolved, ended_nan=True)
     if stopped:
-        return Event("stopped", final=share, unresolved=unresolved)
+        return CollapseVerdict("stopped", final=share, unresolved=unresolved)
     settled = values[: _last_up(down) + 1]
     if down[: settled.size].any():
         kind = "transient dip"
     else:
         kind = "stall" if settled[-rule.patience :].mean() < values[0] + rule.min_gain - EQUAL else "healthy"
-    return Event(kind, final=share, unresolved=unresolved)
+    return CollapseVerdict(kind, final=share, unresolved=unresolved)
 
 
 def events(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
-    """One row per cell: its columns plus those of `Event`, `last_step` and `failed`."""
+    """One row per cell: its columns plus those of `CollapseVerdict`, `last_step` and `failed`."""
     verdicts = _known_verdicts(results, rule or CollapseRule())
     table = results.cells.join(verdicts)
     at_end = (table["event"] == "nan") & table["steps_done"].notna()
@@ -148,7 +150,7 @@ def events(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
 
 
 def _known_verdicts(results: Results, rule: CollapseRule) -> pd.DataFrame:
-    """Columns of `Event` and `last_step` of every cell; judged once, for many tables rest on them."""
+    """Columns of `CollapseVerdict` and `last_step` of every cell; judged once, for many tables rest on them."""
     inputs = [*(results.cells[name] for name in ("key", "status")), *(results.evals[name] for name in _JUDGED)]
     kept = results.verdicts.get(rule)
     if kept is None or not all(map(pd.Series.equals, kept.inputs, inputs)):
@@ -225,7 +227,7 @@ def _curves(results: Results) -> Curves:
     return {key: (steps[i], reward[i]) for i, key in enumerate(keys)}
 
 
-def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[Event]:
+def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[CollapseVerdict]:
     verdicts = []
     for key, status in zip(cells["key"], cells["status"], strict=True):
         steps, reward = curves.get(key, (np.array([]), np.array([])))

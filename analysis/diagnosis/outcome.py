@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse.rule import CollapseRule, Event, judge
+from vcpo_bench.analysis.collapse.rule import CollapseRule, CollapseVerdict, judge
 from vcpo_bench.analysis.diagnosis.decline import find_decline
 from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome, Verdict
 from vcpo_bench.analysis.diagnosis.hard_evidence import HardEvidence, hard_evidence
@@ -165,7 +165,9 @@ def _first_of_last_nans(series: Series, otherwise: float) -> float:
     return float(series.steps[after]) if after < series.steps.size else otherwise
 
 
-def _outcome(event: Event, series: Series, width: float, scaling: str, steps: Array, values: Array) -> Outcome:
+def _outcome(
+    event: CollapseVerdict, series: Series, width: float, scaling: str, steps: Array, values: Array
+) -> Outcome:
     label = f"{series.column.label} ({series.logged_as[0]})" if series.column.name == PART else series.column.label
     verdict = _VERDICTS.get(event.kind, "cannot tell")
     decline = find_decline(steps, values) if verdict in ("healthy", "stall", "dip") else None

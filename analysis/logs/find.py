@@ -32,7 +32,7 @@ _MOST_FILES = 200_000
 
 
 @dataclass
-class Source:
+class LogFiles:
     """Files that are read together, in this order.
 
     Attributes:
@@ -48,7 +48,7 @@ class Source:
     run: str = ""
 
 
-def find_sources(path: Path) -> tuple[list[Source], list[Path], list[str]]:
+def find_sources(path: Path) -> tuple[list[LogFiles], list[Path], list[str]]:
     """What a path holds.
 
     Returns:
@@ -60,13 +60,13 @@ def find_sources(path: Path) -> tuple[list[Source], list[Path], list[str]]:
     text, marker, run = str(path).partition("::")
     path = Path(text)
     if is_cell(path):
-        return [Source("cell", path.name, [path])], [], []
+        return [LogFiles("cell", path.name, [path])], [], []
     if path.is_file():
         step = dump_step(path)
         if step is not None:
             return [], [path], []
         kind = _kind(path)
-        return [Source(kind, path.name, [path], run if marker else "")], [], []
+        return [LogFiles(kind, path.name, [path], run if marker else "")], [], []
     if not path.exists():
         raise NotYetError(f"{path} does not exist")
     if not path.is_dir():
@@ -75,12 +75,12 @@ def find_sources(path: Path) -> tuple[list[Source], list[Path], list[str]]:
         if len(cells) > 1:
             shown = ", ".join(str(cell) for cell in cells[:3])
             raise UsageError(f"{path} holds {len(cells)} cells; diagnose one of them, such as {shown}")
-        return [Source("cell", cells[0].name, cells)], [], []
+        return [LogFiles("cell", cells[0].name, cells)], [], []
     return _in_folder(path)
 
 
-def _in_folder(root: Path) -> tuple[list[Source], list[Path], list[str]]:
-    found: dict[str, dict[str, Source]] = {}
+def _in_folder(root: Path) -> tuple[list[LogFiles], list[Path], list[str]]:
+    found: dict[str, dict[str, LogFiles]] = {}
     dumps: list[Path] = []
     pickles = 0
     for path in _walk(root):
@@ -93,7 +93,7 @@ def _in_folder(root: Path) -> tuple[list[Source], list[Path], list[str]]:
         if kind is None:
             continue
         name = _group(kind, path, root)
-        found.setdefault(kind, {}).setdefault(name, Source(kind, name)).files.append(path)
+        found.setdefault(kind, {}).setdefault(name, LogFiles(kind, name)).files.append(path)
     if "trainer_state" in found:
         for source in found["trainer_state"].values():
             source.files = [max(source.files, key=_checkpoint)]

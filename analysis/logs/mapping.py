@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.logs.averages import average
 from vcpo_bench.analysis.logs.names import Framework, Name, columns, step_names
-from vcpo_bench.analysis.logs.rows import ROW_NUMBER, Rows
+from vcpo_bench.analysis.logs.rows import ROW_NUMBER, LogRows
 from vcpo_bench.analysis.logs.run import PART, Series
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ _SLOWER = 1.5
 """Two step axes whose ends differ by more than this factor count different things."""
 
 
-def map_names(rows: Rows, framework: Framework | None, wanted: Mapping[str, str]) -> Mapped:
+def map_names(rows: LogRows, framework: Framework | None, wanted: Mapping[str, str]) -> Mapped:
     """Fill our columns from the names of a log.
 
     Returns:
@@ -74,7 +74,7 @@ def _one_by_one(entry: Name, parts: Mapping[str, tuple[Array, Array]]) -> dict[s
     }
 
 
-def mapped_dumps(weights: Rows) -> dict[str, Series]:
+def mapped_dumps(weights: LogRows) -> dict[str, Series]:
     """Series of what was computed from token dumps: their names are ours."""
     result = {}
     for name in weights.kept():
@@ -84,7 +84,7 @@ def mapped_dumps(weights: Rows) -> dict[str, Series]:
     return result
 
 
-def _parts(rows: Rows, names: list[str], factors: Mapping[str, float]) -> tuple[dict[str, tuple[Array, Array]], int]:
+def _parts(rows: LogRows, names: list[str], factors: Mapping[str, float]) -> tuple[dict[str, tuple[Array, Array]], int]:
     """Steps on the run's axis and values by name, and how many values were overwritten."""
     parts, overwritten = {}, 0
     for name in names:
@@ -106,7 +106,7 @@ def _transformed(values: Array, entry: Name) -> Array:
     return result
 
 
-def _axes(rows: Rows, names: list[str]) -> tuple[str, dict[str, float], list[str]]:
+def _axes(rows: LogRows, names: list[str]) -> tuple[str, dict[str, float], list[str]]:
     """The axis of the run, and what the steps of the others are divided by to be on it.
 
     The axis of the slowest counter is the run's: slime counts rollouts, and several optimizer updates in each.

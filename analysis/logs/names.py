@@ -24,7 +24,7 @@ _MARKER_WEIGHT = 3
 
 
 @dataclass(frozen=True)
-class Column:
+class LogColumn:
     """A column of ours that a foreign log can fill.
 
     Attributes:
@@ -127,9 +127,9 @@ class Framework:
         return _MARKER_WEIGHT * marked + len(known)
 
 
-def columns() -> dict[str, Column]:
+def columns() -> dict[str, LogColumn]:
     """Every column a foreign log can fill, by name."""
-    return {name: Column(name, **facts) for name, facts in _data()["columns"].items()}
+    return {name: LogColumn(name, **facts) for name, facts in _data()["columns"].items()}
 
 
 def step_names() -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.find import Source, find_sources
+from vcpo_bench.analysis.logs.find import LogFiles, find_sources
 from vcpo_bench.analysis.logs.mapping import map_names, mapped_dumps
 from vcpo_bench.analysis.logs.names import AUTO, check_wanted, find_framework, is_known_anywhere
 from vcpo_bench.analysis.logs.not_yet import NotYetError
@@ -18,7 +18,7 @@ from vcpo_bench.analysis.logs.readers.tensorboard import read_tensorboard
 from vcpo_bench.analysis.logs.readers.token_dumps import read_dumps
 from vcpo_bench.analysis.logs.readers.trainer_state import read_trainer_state
 from vcpo_bench.analysis.logs.readers.wandb_offline import read_wandb
-from vcpo_bench.analysis.logs.rows import Resume, Rows
+from vcpo_bench.analysis.logs.rows import LogRows, Resume
 from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.errors import UsageError
 
@@ -51,9 +51,9 @@ def read_run(
     wanted = dict(mapping or {})
     check_wanted(framework, wanted)
     mapped = set(wanted.values())
-    rows = Rows(keep=lambda name: name in mapped or is_known_anywhere(name))
+    rows = LogRows(keep=lambda name: name in mapped or is_known_anywhere(name))
     dumps, status = _read_parts(paths, rows)
-    weights = Rows(keep=lambda name: True)
+    weights = LogRows(keep=lambda name: True)
     read_dumps(dumps, weights)
     _check(rows, weights, paths, wanted)
     dump_series = mapped_dumps(weights)
@@ -82,14 +82,14 @@ def read_run(
     )
 
 
-def _read_parts(paths: Sequence[str | Path], rows: Rows) -> tuple[list[Path], str]:
+def _read_parts(paths: Sequence[str | Path], rows: LogRows) -> tuple[list[Path], str]:
     """Read every path in order; the token dumps that were found, and the status of a cell of ours, else empty."""
     dumps: list[Path] = []
     status = ""
     for one in paths:
         sources, more, ignored = find_sources(Path(one))
         dumps += more
-        part = Rows(rows.keep) if len(paths) > 1 else rows
+        part = LogRows(rows.keep) if len(paths) > 1 else rows
         status = _read_sources(sources, part, Path(one)) or status
         if ignored:
             part.notes.append(f"{', '.join(ignored)} files are there as well; they were not read")
@@ -98,12 +98,12 @@ def _read_parts(paths: Sequence[str | Path], rows: Rows) -> tuple[list[Path], st
     return dumps, status
 
 
-def _read_sources(sources: list[Source], rows: Rows, root: Path) -> str:
+def _read_sources(sources: list[LogFiles], rows: LogRows, root: Path) -> str:
     """Read the sources of one path; the status of a cell of ours, else empty."""
     if len(sources) == 1 and sources[0].kind == "cell":
         return read_cell(sources[0].files[0], rows)
     for number, source in enumerate(sources):
-        part = Rows(rows.keep) if len(sources) > 1 else rows
+        part = LogRows(rows.keep) if len(sources) > 1 else rows
         for file in source.files:
             _read_file(source, file, part)
         if part is rows:
@@ -119,11 +119,11 @@ def _read_sources(sources: list[Source], rows: Rows, root: Path) -> str:
     return ""
 
 
-def _place(root: Path, source: Source) -> Path:
+def _place(root: Path, source: LogFiles) -> Path:
     return source.files[0].parent if source.kind in ("tensorboard", "trainer_state") else source.files[0]
 
 
-def _read_file(source: Source, file: Path, rows: Rows) -> None:
+def _read_file(source: LogFiles, file: Path, rows: LogRows) -> None:
     if source.kind == "sqlite":
         read_sqlite(file, rows, source.run)
     elif source.kind == "mlruns":
@@ -133,7 +133,7 @@ def _read_file(source: Source, file: Path, rows: Rows) -> None:
         _READERS[source.kind](file, rows)
 
 
-def _check(rows: Rows, weights: Rows, paths: list[str | Path], wanted: dict[str, str]) -> None:
+def _check(rows: LogRows, weights: LogRows, paths: list[str | Path], wanted: dict[str, str]) -> None:
     shown = ", ".join(map(str, paths))
     if not rows.names and not weights.names:
         raise NotYetError(f"{shown} holds no number; is it a log?")
@@ -143,7 +143,7 @@ def _check(rows: Rows, weights: Rows, paths: list[str | Path], wanted: dict[str,
             raise NotYetError(f"--map {column}={name}: the log has no such name; it has {known}")
 
 
-def _damage(rows: Rows) -> list[str]:
+def _damage(rows: LogRows) -> list[str]:
     return [
         f"{count} line{'s' * (count > 1)} of {file} could not be read and {'were' if count > 1 else 'was'} left out"
         for file, count in rows.bad_lines.items()

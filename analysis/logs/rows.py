@@ -61,7 +61,7 @@ class _Plan(NamedTuple):
 
 
 @dataclass
-class Rows:
+class LogRows:
     """Values by name, in the order in which they were read.
 
     Args:
@@ -168,7 +168,7 @@ class Rows:
         """Count a line that could not be read."""
         self.bad_lines[file] = self.bad_lines.get(file, 0) + 1
 
-    def absorb(self, other: Rows) -> None:
+    def absorb(self, other: LogRows) -> None:
         """Append what was read from another part of the same run."""
         begin = {name: steps[0] for name, steps in other._steps.items() if steps}
         shared = [name for name in begin if self._steps.get(name)]

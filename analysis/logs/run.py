@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.logs.names import Column, Name
+from vcpo_bench.analysis.logs.names import LogColumn, Name
 from vcpo_bench.analysis.logs.rows import Resume
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ class Series:
         values: In the column's unit, shape [n]; values that are not finite are kept.
     """
 
-    column: Column
+    column: LogColumn
     source: Name
     logged_as: tuple[str, ...]
     steps: Array

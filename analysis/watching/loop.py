@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vcpo_bench.analysis.logs import LoggedRun
 from vcpo_bench.analysis.watching.follow import Follower
-from vcpo_bench.analysis.watching.watch import Event, Watch
+from vcpo_bench.analysis.watching.watch import RunEvent, RunWatch
 from vcpo_bench.errors import UsageError
 
 _SHARE = 10
@@ -26,11 +26,11 @@ class Note:
 
 def watch_log(
     follower: Follower,
-    watch: Watch,
+    watch: RunWatch,
     every: float,
     idle: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[Event | Note]:
+) -> Iterator[RunEvent | Note]:
     """Follow a log until the run ends.
 
     Args:
@@ -65,7 +65,7 @@ def watch_log(
         sleep(max(every, _SHARE * (now - began)))
 
 
-def _look(follower: Follower, watch: Watch, first: bool) -> Iterator[Event | Note]:
+def _look(follower: Follower, watch: RunWatch, first: bool) -> Iterator[RunEvent | Note]:
     run = follower.run
     assert run is not None
     events = watch.look(run, follower.went_back)
@@ -78,7 +78,7 @@ def _look(follower: Follower, watch: Watch, first: bool) -> Iterator[Event | Not
     yield from events
 
 
-def _about_detectors(watch: Watch) -> Iterator[Note]:
+def _about_detectors(watch: RunWatch) -> Iterator[Note]:
     report = watch.report
     assert report is not None
     for signal, why in report.silent.items():
@@ -86,7 +86,7 @@ def _about_detectors(watch: Watch) -> Iterator[Note]:
     yield from map(Note, report.notes)
 
 
-def _farewell(follower: Follower, watch: Watch, idle: float) -> Iterator[Event | Note]:
+def _farewell(follower: Follower, watch: RunWatch, idle: float) -> Iterator[RunEvent | Note]:
     run = follower.run
     if run is None:
         raise UsageError(f"nothing could be read within {idle:g} seconds: {follower.waiting}")

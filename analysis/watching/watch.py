@@ -15,7 +15,7 @@ from vcpo_bench.analysis.monitoring.calibration import Calibration
 
 
 @dataclass(frozen=True)
-class Event:
+class RunEvent:
     """An alarm, or a fall of the reward.
 
     Attributes:
@@ -33,7 +33,7 @@ class Event:
     alarm: RunAlarm | None = None
 
 
-class Watch:
+class RunWatch:
     """Tells what a run did since the last look.
 
     A reading of the log may still lack values of its newest step; that step is judged when a later one is there or when
@@ -52,7 +52,7 @@ class Watch:
         self._fell = math.nan
         self.report: AlarmReport | None = None
 
-    def look(self, run: LoggedRun, went_back: float | None = None, settled: bool = False) -> list[Event]:
+    def look(self, run: LoggedRun, went_back: float | None = None, settled: bool = False) -> list[RunEvent]:
         """The events since the last look, in the order of steps.
 
         Args:
@@ -67,7 +67,7 @@ class Watch:
         self.report = find_alarms(run, self._calibrations)
         end = run.last_step if settled else math.nextafter(run.last_step, -math.inf)
         events = [
-            Event("alarm", one.step, f"ALARM {one}", old, one)
+            RunEvent("alarm", one.step, f"ALARM {one}", old, one)
             for one in self.report.alarms
             if self._frontier < one.step <= end
         ]
@@ -75,7 +75,7 @@ class Watch:
         outcome = read_outcome(run)
         if outcome.verdict == "collapsed" and math.isnan(self._fell):
             self._fell = outcome.onset
-            events.append(Event("collapsed", outcome.onset, _fall(outcome), old))
+            events.append(RunEvent("collapsed", outcome.onset, _fall(outcome), old))
         return sorted(events, key=lambda one: one.step)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.claim_files import is_claim, names_in
-from vcpo_bench.files.claims import Claim, ClaimLostError, Watch
+from vcpo_bench.files.claims import Claim, ClaimHistory, ClaimLostError
 from vcpo_bench.files.durable import publish_folder, sync_names
 from vcpo_bench.files.folders import is_folder, made, refuse_link
 from vcpo_bench.files.missing import is_missing, unless_missing
@@ -61,7 +61,7 @@ class CellStore:
         say: Callable[[str], object] = lambda _: None,
         wait: bool = True,
         job: str = "",
-        watch: Watch | None = None,
+        watch: ClaimHistory | None = None,
     ) -> Iterator[None]:
         """Claim the partial folder inside the block, after any worker that outlived its killed parent.
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Argument, Item
+from vcpo_bench.naming.grammar import Argument, NamedItem
 
 _SCORER = "scorer"
 
@@ -58,7 +58,7 @@ class NamedTask(Component, ABC):
 class TaskCatalog(Catalog[NamedTask]):
     """The catalog of tasks; it also reads the scorer version that a canonical name may hold."""
 
-    def build(self, text: str, item: Item) -> NamedTask:
+    def build(self, text: str, item: NamedItem) -> NamedTask:
         """See `Catalog.build`; `scorer=N` must be the version the task has now.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vcpo_bench.commands.support.say import say_aside
 
 if TYPE_CHECKING:
-    from vcpo_bench.analysis.watching import Event
+    from vcpo_bench.analysis.watching import RunEvent
 
 PREFIX = "VCPO_BENCH_"
 _LAST_WAIT = 60.0
@@ -32,7 +32,7 @@ class AlarmCommand:
         self._running: list[subprocess.Popen[bytes]] = []
         self.failed = 0
 
-    def start(self, event: Event) -> None:
+    def start(self, event: RunEvent) -> None:
         """Run it for one event. Its output goes to our error output."""
         self.reap()
         if not self._command:
@@ -70,7 +70,7 @@ class AlarmCommand:
         self.reap()
 
 
-def environment(event: Event, run: str) -> dict[str, str]:
+def environment(event: RunEvent, run: str) -> dict[str, str]:
     """What an event looks like to the command: variables that begin with `PREFIX`."""
     facts = {
         "EVENT": event.kind,

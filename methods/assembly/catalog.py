@@ -10,7 +10,7 @@ from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.entries import Broken
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Item, read_items, split_list, unknown_name
+from vcpo_bench.naming.grammar import NamedItem, read_items, split_list, unknown_name
 
 
 class MethodCatalog(Catalog[MethodComponent]):
@@ -53,7 +53,7 @@ class MethodCatalog(Catalog[MethodComponent]):
         spelled = [name for piece in split_list(text) for name in (self.names() if piece == "all" else [piece])]
         return list({method.canonical: method for method in map(self.parse, spelled)}.values())
 
-    def _item(self, text: str, item: Item, *, first: bool) -> MethodComponent:
+    def _item(self, text: str, item: NamedItem, *, first: bool) -> MethodComponent:
         """One item of an expression; what it names must be allowed at its place."""
         name, kind = item.name, self.entries.lookup(item.name.text)
         if item.suffix is not None and (item.suffix.text != "paper" or not first):

@@ -23,7 +23,7 @@ from vcpo_bench.reports.plots.sheet import (
 )
 from vcpo_bench.reports.plots.ticks import all_below, log_scale, noise_floor, plain, say_below, say_instead
 from vcpo_bench.reports.plots.zeros import mark_zeros
-from vcpo_bench.reports.study import Setting, Study, bin_edges, binned_runs
+from vcpo_bench.reports.study import ComparisonSetting, Study, bin_edges, binned_runs
 from vcpo_bench.reports.symbols import typeset
 
 Source = Callable[[Study, str, Array], Array | None]
@@ -77,7 +77,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     rates = sorted({one.lr for one in settings})
     lags = sorted({one.lag for one in settings})
     # With a column per lag the panels form a table; empty places in it are kept.
-    full = [Setting(task, regime, lr, lag) for lr in rates for lag in lags]
+    full = [ComparisonSetting(task, regime, lr, lag) for lr in rates for lag in lags]
     fits = len(lags) <= sheet.most_columns
     panels = full if fits else settings
     columns = len(lags) if fits else columns_for(sheet, len(settings))
@@ -141,12 +141,12 @@ def range_over_seeds(lines: list[Line]) -> str:
     return estimate(lines, "Line: mean over", "band", f"smallest to largest seed{still}")
 
 
-def _panel_title(setting: Setting, rates: int) -> str:
+def _panel_title(setting: ComparisonSetting, rates: int) -> str:
     return f"lag {setting.lag}, lr {rate(setting.lr)}" if rates > 1 else f"lag {setting.lag}"
 
 
 def lines_of(
-    study: Study, quantity: Quantity, setting: Setting, panel: int, methods: list[str] | None = None
+    study: Study, quantity: Quantity, setting: ComparisonSetting, panel: int, methods: list[str] | None = None
 ) -> list[Line]:
     """Mean over seeds and their range, of each method (or of some) that recorded the quantity in a setting."""
     lines = []

@@ -14,7 +14,7 @@ from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_see
 from vcpo_bench.reports.plots.method_style import LAG_STYLES
 from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
 from vcpo_bench.reports.plots.zeros import mark_zeros
-from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.study import ComparisonSetting, Study
 from vcpo_bench.reports.symbols import typeset
 
 _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
@@ -110,7 +110,7 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
     return Plot("vcpo-results-stack", title, caption, figure, methods, lines, "update", "value", labels)
 
 
-def _middle(study: Study) -> list[Setting]:
+def _middle(study: Study) -> list[ComparisonSetting]:
     """The settings of the middle positive lag at its largest learning rate, one per task."""
     lags = sorted({setting.lag for setting in study.settings if setting.lag > 0})
     if not lags:

@@ -10,7 +10,7 @@ from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.scoreboard import describe, task_name
-from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.study import ComparisonSetting, Study
 
 PLACE = Place("Scores by lm-eval", 140)
 
@@ -31,7 +31,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
 
 
 def _row(ledger: Ledger, row: pd.Series) -> list[TableCell]:
-    setting = Setting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
+    setting = ComparisonSetting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
     metric = row["metric"] if row["filter"] == "none" else f"{row['metric']} ({row['filter']})"
     method = row["method"] + ("*" if row["control"] else "")
     score = ledger.add(

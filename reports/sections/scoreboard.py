@@ -14,7 +14,7 @@ from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.study import Curves, Setting, Study
+from vcpo_bench.reports.study import ComparisonSetting, Curves, Study
 
 PLACE = Place("Scoreboard", 20)
 
@@ -67,7 +67,7 @@ class _Line:
 
 
 def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[TableCell]:
-    setting = Setting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
+    setting = ComparisonSetting(row["task"], row["regime"], float(row["lr"]), int(row["staleness"]))
     runs = study.runs(setting, row["method"])
     runs = runs[runs["control"] == row["control"]]
     about = (*describe(setting), row["method"] + (" (control)" if row["control"] else ""))
@@ -82,7 +82,7 @@ def _row(study: Study, ledger: Ledger, row: pd.Series) -> list[TableCell]:
     ]
 
 
-def _names(setting: Setting, row: pd.Series) -> list[TableCell]:
+def _names(setting: ComparisonSetting, row: pd.Series) -> list[TableCell]:
     return [
         TableCell(task_name(setting)),
         TableCell(rate(setting.lr), sort=setting.lr),
@@ -151,11 +151,11 @@ def _failed(ledger: Ledger, line: _Line) -> TableCell:
     return TableCell(failed.text, failed, failed.value, "bad" if count else "")
 
 
-def task_name(setting: Setting) -> str:
+def task_name(setting: ComparisonSetting) -> str:
     """The task, with the regime where it is not the usual one."""
     return setting.task if setting.regime == SYNCHRONOUS else f"{setting.task} ({setting.regime})"
 
 
-def describe(setting: Setting) -> tuple[str, str, str, str]:
+def describe(setting: ComparisonSetting) -> tuple[str, str, str, str]:
     """A setting in words, most general first."""
     return (setting.task, setting.regime, f"lr {rate(setting.lr)}", f"lag {setting.lag}")

@@ -16,7 +16,7 @@ from one_at_a_time import most_inside
 from vcpo_bench.files import claims
 from vcpo_bench.files.claim_files import PREFIX, claim_path
 from vcpo_bench.files.claim_text import SIZE, Claimed
-from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError, Look, claimed
+from vcpo_bench.files.claims import Claim, ClaimHeldError, ClaimLostError, ClaimWatch, claimed
 from vcpo_bench.files.lock_holders import this_process
 
 HOLD = """
@@ -112,7 +112,7 @@ def test_who_is_taken_for_dead_learns_it_and_leaves_the_folder_alone(tmp_path: P
 def test_a_claim_on_an_old_listing_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere(tmp_path, number=3)
     monkeypatch.setattr(claims, "names_in", lambda _: [f"{PREFIX}00000001"])
-    watch = claims.Watch()
+    watch = claims.ClaimHistory()
     monkeypatch.setattr(watch, "is_abandoned", lambda *_: True)
     assert not Claim(tmp_path)._try(watch)
     assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}00000003"]
@@ -185,7 +185,7 @@ def test_a_released_claim_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.M
     found = Claimed.read(left.read_text())
     assert found is not None
     left.write_bytes(replace(found, released=True).bytes())
-    assert not Look(tmp_path).sees_holder()
+    assert not ClaimWatch(tmp_path).sees_holder()
     assert claimed(tmp_path) is None
     with Claim(tmp_path, wait=False) as claim:
         claim.check()
@@ -195,7 +195,7 @@ def test_a_released_claim_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.M
 def test_two_who_see_no_folder_make_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "names_in", lambda _: [])
     with Claim(tmp_path / "cell") as first:
-        assert not Claim(tmp_path / "cell")._try(claims.Watch())
+        assert not Claim(tmp_path / "cell")._try(claims.ClaimHistory())
         first.check()
     assert not list(tmp_path.iterdir())
 

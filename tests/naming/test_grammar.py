@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcpo_bench.naming.errors import ExpressionError
-from vcpo_bench.naming.grammar import Item, Piece, closest, read_item, read_items, split, split_list
+from vcpo_bench.naming.grammar import NamedItem, Span, closest, read_item, read_items, split, split_list
 
 NOISE = st.text(alphabet="ab1 .+,=:()[]-/", max_size=24)
 
 
-def shown(item: Item) -> tuple[str, str | None, list[tuple[str | None, str]]]:
+def shown(item: NamedItem) -> tuple[str, str | None, list[tuple[str | None, str]]]:
     arguments = [(key and key.text, value.text) for key, value in item.arguments]
     return item.name.text, item.suffix and item.suffix.text, arguments
 
 
-def pieces(item: Item) -> list[Piece]:
+def pieces(item: NamedItem) -> list[Span]:
     found = [item.name, item.suffix, *(each for argument in item.arguments for each in argument)]
     return [piece for piece in found if piece is not None]
 
@@ -73,7 +73,7 @@ def test_one_item_is_as_strict_as_a_list_of_them(text: str) -> None:
         read_item(text)
 
 
-def attempt(text: str, piece: Piece | None = None) -> tuple[list[Item], ExpressionError | None]:
+def attempt(text: str, piece: Span | None = None) -> tuple[list[NamedItem], ExpressionError | None]:
     """The items of a text, or the error."""
     try:
         return read_items(text, piece), None
@@ -96,7 +96,7 @@ def test_any_text_is_read_or_refused_at_one_of_its_characters(text: str) -> None
 @given(NOISE, st.integers(0, 5))
 def test_a_stretch_is_read_as_if_it_stood_alone(text: str, before: int) -> None:
     (alone, error), whole = attempt(text), "(" * before + text
-    found, moved = attempt(whole, Piece(text, before))
+    found, moved = attempt(whole, Span(text, before))
     assert [shown(item) for item in found] == [shown(item) for item in alone]
     assert (error is None) == (moved is None)
     if error is not None and moved is not None:
@@ -106,7 +106,7 @@ def test_a_stretch_is_read_as_if_it_stood_alone(text: str, before: int) -> None:
 @given(NOISE, st.sampled_from("+,="))
 def test_what_is_cut_can_be_joined_again(text: str, separator: str) -> None:
     try:
-        found = split(text, Piece(text), separator)
+        found = split(text, Span(text), separator)
     except ExpressionError:
         return
     assert separator.join(piece.text for piece in found) == text

@@ -18,7 +18,7 @@ from vcpo_bench.reports.document import Table
 from vcpo_bench.reports.plots.sheet import figure_name
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.scoreboard import task_name
-from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.study import ComparisonSetting, Study
 from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
 
@@ -49,8 +49,8 @@ def test_rates_equal_to_three_digits_have_headings_of_their_own(study: Study) ->
 def test_only_the_usual_regime_is_left_out_of_names() -> None:
     assert GridSpec(("clip",), (0,), (0,)).regimes == (SYNCHRONOUS,)
     assert CellConfig.regime == SYNCHRONOUS
-    assert task_name(Setting("chain", SYNCHRONOUS, 3e-4, 1)) == "chain"
-    assert task_name(Setting("chain", "random(uniform)", 3e-4, 1)) == "chain (random(uniform))"
+    assert task_name(ComparisonSetting("chain", SYNCHRONOUS, 3e-4, 1)) == "chain"
+    assert task_name(ComparisonSetting("chain", "random(uniform)", 3e-4, 1)) == "chain (random(uniform))"
     assert figure_name("reward", "chain", SYNCHRONOUS) == "reward-chain"
     assert figure_name("reward", "chain", "nested") == "reward-chain-nested"
 

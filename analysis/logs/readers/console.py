@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.pasted_table import PastedTable
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
@@ -38,7 +38,7 @@ _LONGEST_DICT = 50_000
 """Characters of a dictionary that is printed over several lines."""
 
 
-def read_console(path: Path, rows: Rows) -> None:
+def read_console(path: Path, rows: LogRows) -> None:
     """Read every line that holds metrics; everything else is skipped.
 
     Raises:
@@ -62,7 +62,7 @@ def read_console(path: Path, rows: Rows) -> None:
 class _Console:
     """Takes one line after another and remembers what stands above a row: a step, the header of a table, half a row."""
 
-    def __init__(self, rows: Rows, file: str) -> None:
+    def __init__(self, rows: LogRows, file: str) -> None:
         self.rows, self.file, self.found = rows, file, 0
         self._areal_step: float | None = None
         self._bar: float | None = None

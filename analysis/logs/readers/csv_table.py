@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.errors import UsageError
 
 _BOUNDS = ("__MIN", "__MAX")
 _SEPARATORS = (",", ";", "\t")
 
 
-def read_csv(path: Path, rows: Rows) -> None:
+def read_csv(path: Path, rows: LogRows) -> None:
     """Read every row; cells that are empty or text are left out.
 
     Raises:
@@ -54,7 +54,7 @@ def _cells_of_any_length() -> Iterator[None]:
         csv.field_size_limit(usual)
 
 
-def _next_row(reader: Iterator[list[str]], path: Path, rows: Rows) -> list[str] | None:
+def _next_row(reader: Iterator[list[str]], path: Path, rows: LogRows) -> list[str] | None:
     """The next row, a damaged one as an empty one; None at the end, or where a quote is never closed."""
     begin = reader.line_num + 1  # type: ignore[attr-defined]
     try:

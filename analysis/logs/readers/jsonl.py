@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 
 _DEEPEST = 8
 """Levels of objects within objects that are read."""
 
 
-def read_jsonl(path: Path, rows: Rows) -> None:
+def read_jsonl(path: Path, rows: LogRows) -> None:
     """Read every row; lines that are damaged, such as half of the last one, are counted and left out.
 
     Raises:
@@ -33,7 +33,7 @@ def read_jsonl(path: Path, rows: Rows) -> None:
         raise NotYetError(f"{path} holds no JSON object; is it a log?")
 
 
-def objects(path: Path, rows: Rows) -> Iterator[dict[str, Any]]:
+def objects(path: Path, rows: LogRows) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines, one after another."""
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

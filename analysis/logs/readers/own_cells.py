@@ -8,7 +8,7 @@ import numpy as np
 
 from vcpo_bench import records
 from vcpo_bench.analysis.logs.not_yet import NotYetError
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
 
@@ -18,7 +18,7 @@ def is_cell(path: Path) -> bool:
     return path.is_dir() and path.parent.name == records.CELLS
 
 
-def read_cell(path: Path, rows: Rows) -> str:
+def read_cell(path: Path, rows: LogRows) -> str:
     """Read the updates and evaluations of one cell.
 
     Returns:

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.logs.values import number
 from vcpo_bench.errors import UsageError
 
@@ -22,7 +22,7 @@ _LEAST_LENGTH = 1_000_000
 """Bytes of the longest text, in a file smaller than that."""
 
 
-def read_sqlite(path: Path, rows: Rows, run: str = "") -> None:
+def read_sqlite(path: Path, rows: LogRows, run: str = "") -> None:
     """Read one run of a trackio or mlflow database.
 
     Args:
@@ -66,7 +66,7 @@ def _refuse_other_than_tables(database: sqlite3.Connection, path: Path) -> None:
             raise UsageError(f"{path}: its `metrics` is no plain table ({kind}); only tables are read")
 
 
-def _read_trackio(database: sqlite3.Connection, path: Path, rows: Rows, run: str) -> None:
+def _read_trackio(database: sqlite3.Connection, path: Path, rows: LogRows, run: str) -> None:
     chosen = _choose([row[0] for row in database.execute("SELECT DISTINCT run_name FROM metrics")], path, run)
     query = "SELECT step, metrics FROM metrics WHERE run_name = ? ORDER BY rowid"
     for step, text in database.execute(query, (chosen,)):
@@ -80,7 +80,7 @@ def _read_trackio(database: sqlite3.Connection, path: Path, rows: Rows, run: str
             rows.add_bad_line(path.name)
 
 
-def _read_mlflow(database: sqlite3.Connection, path: Path, rows: Rows, run: str) -> None:
+def _read_mlflow(database: sqlite3.Connection, path: Path, rows: LogRows, run: str) -> None:
     chosen = _choose([row[0] for row in database.execute("SELECT DISTINCT run_uuid FROM metrics")], path, run)
     query = "SELECT key, value, step, is_nan FROM metrics WHERE run_uuid = ? ORDER BY timestamp, rowid"
     for name, value, step, is_nan in database.execute(query, (chosen,)):
@@ -100,7 +100,7 @@ def _choose(runs: list[str], path: Path, run: str) -> str:
     return runs[0]
 
 
-def read_mlflow_metric(path: Path, root: Path, rows: Rows) -> None:
+def read_mlflow_metric(path: Path, root: Path, rows: LogRows) -> None:
     """Read one metric of an `mlruns` folder: lines `timestamp value step`."""
     name = path.relative_to(root).as_posix()
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 
 _HEADER = struct.Struct("<QI")
 _LARGEST_RECORD = 1 << 28
@@ -22,7 +22,7 @@ _TENSOR_CONTENT, _TENSOR_FLOATS = 4, 5
 Field = tuple[int, int, int | bytes]
 
 
-def read_tensorboard(path: Path, rows: Rows) -> None:
+def read_tensorboard(path: Path, rows: LogRows) -> None:
     """Read one event file; the files of a folder are read in the order of their names."""
     whole = True
     count = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.diagnostics.ess import kish_ess, max_weight_ess
 from vcpo_bench.analysis.diagnostics.pareto_tail import pareto_k
 from vcpo_bench.analysis.logs.readers.jsonl import objects
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.logs.values import number
 from vcpo_bench.progress import track
 
@@ -31,7 +31,7 @@ def dump_step(path: Path) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def read_dumps(paths: list[Path], rows: Rows) -> None:
+def read_dumps(paths: list[Path], rows: LogRows) -> None:
     """Read the dumps of one run; the files of one step are pooled."""
     by_step: dict[int, list[Path]] = {}
     for path in paths:
@@ -66,7 +66,7 @@ def dump_gaps(folder: Path) -> list[DumpGaps]:
     found = []
     dumps = [(step, path) for path in folder.rglob("*.jsonl") if (step := dump_step(path)) is not None]
     for step, path in track(dumps, "reading dumps", len(dumps)):
-        known = (_sequence(row) for row in objects(path, Rows(keep=lambda _: False)))
+        known = (_sequence(row) for row in objects(path, LogRows(keep=lambda _: False)))
         gaps = [float(np.sqrt(np.square(one[0]).mean())) for one in known if one is not None]
         if gaps:
             found.append(DumpGaps(step, str(path.relative_to(folder)), np.array(gaps)))

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.logs.values import number
 
 
-def read_trainer_state(path: Path, rows: Rows) -> None:
+def read_trainer_state(path: Path, rows: LogRows) -> None:
     """Read `log_history`.
 
     Raises:

@@ -12,11 +12,11 @@ from typing import IO
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.jsonl import flat
-from vcpo_bench.analysis.logs.rows import Rows
+from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.errors import UsageError, how_to_install
 
 
-def read_wandb(path: Path, rows: Rows) -> None:
+def read_wandb(path: Path, rows: LogRows) -> None:
     """Read the history of one file.
 
     Raises:
@@ -39,7 +39,7 @@ def read_wandb(path: Path, rows: Rows) -> None:
         raise NotYetError(f"{path} holds no history row; the run logged nothing, or nothing reached the disk")
 
 
-def _take_history(lines: IO[str], path: Path, rows: Rows) -> int:
+def _take_history(lines: IO[str], path: Path, rows: LogRows) -> int:
     count = 0
     for line in lines:
         if '"history"' not in line:

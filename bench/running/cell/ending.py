@@ -20,7 +20,7 @@ from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
-from vcpo_bench.files.claims import ClaimLostError, Watch
+from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
@@ -71,7 +71,7 @@ def record_failure(
     reason: str,
     traceback_text: str,
     job: str = "",
-    watch: Watch | None = None,
+    watch: ClaimHistory | None = None,
 ) -> bool:
     """End a cell that no worker can run: status `error`, with the tables up to its latest checkpoint.
 

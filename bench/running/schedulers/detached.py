@@ -16,7 +16,7 @@ from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Schedu
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.checksums import write_sealed
-from vcpo_bench.files.claims import Look, claimed
+from vcpo_bench.files.claims import ClaimWatch, claimed
 from vcpo_bench.files.disk_space import check_space
 from vcpo_bench.files.folders import made
 from vcpo_bench.files.regular import read_regular
@@ -66,7 +66,7 @@ class DetachedPool(Scheduler):
 
     def __init__(self, options: RunOptions) -> None:
         self._options, self._out = options, options.out.resolve()
-        self._watches: dict[str, Look] = {}
+        self._watches: dict[str, ClaimWatch] = {}
 
     def submit(self, jobs: Sequence[Job], at_once: int) -> Iterator[list[str]]:
         """Start one process for all the jobs, after its name is known."""
@@ -120,8 +120,8 @@ class DetachedPool(Scheduler):
         while self.alive(handles) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
 
-    def _watch(self, name: str) -> Look:
-        return self._watches.setdefault(name, Look(DetachedFiles(self._out, name).claim))
+    def _watch(self, name: str) -> ClaimWatch:
+        return self._watches.setdefault(name, ClaimWatch(DetachedFiles(self._out, name).claim))
 
     def _may_begin(self, name: str) -> bool:
         files = DetachedFiles(self._out, name)

@@ -10,7 +10,7 @@ from foreign_runs import planted, rows_of
 
 from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.detectors import Detector
-from vcpo_bench.analysis.watching import Event, Follower, Watch
+from vcpo_bench.analysis.watching import Follower, RunEvent, RunWatch
 from vcpo_bench.analysis.watching.loop import Note, watch_log
 from vcpo_bench.errors import UsageError
 
@@ -27,7 +27,7 @@ def append(path: Path, begin: int, end: int, mode: str = "a") -> None:
         file.writelines(json.dumps({"step": step, "data": ROWS[step]}) + "\n" for step in range(begin, end))
 
 
-def told(path: Path, happenings: list[Callable[[], None]], quiet: int = 3) -> list[Event | Note]:
+def told(path: Path, happenings: list[Callable[[], None]], quiet: int = 3) -> list[RunEvent | Note]:
     """What the loop says while one thing after another happens to the log between two looks."""
     waiting: Iterator[Callable[[], None]] = iter([*happenings, *[lambda: None] * quiet])
 
@@ -37,14 +37,14 @@ def told(path: Path, happenings: list[Callable[[], None]], quiet: int = 3) -> li
             raise EndOfTestError
         happen()
 
-    said: list[Event | Note] = []
+    said: list[RunEvent | Note] = []
     with pytest.raises(EndOfTestError):
-        said.extend(watch_log(Follower(path), Watch([DETECTOR]), 0.0, sleep=sleep))  # keeps what came before the end
+        said.extend(watch_log(Follower(path), RunWatch([DETECTOR]), 0.0, sleep=sleep))  # keeps what came before the end
     return said
 
 
-def events(said: list[Event | Note]) -> list[tuple[str, float, bool]]:
-    return [(one.kind, one.step, one.old) for one in said if isinstance(one, Event)]
+def events(said: list[RunEvent | Note]) -> list[tuple[str, float, bool]]:
+    return [(one.kind, one.step, one.old) for one in said if isinstance(one, RunEvent)]
 
 
 def test_each_alarm_is_told_once_when_its_step_is_complete(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_folder_whose_log_is_replaced_by_garbage_for_a_moment(tmp_path: Path) 
 def test_the_end(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     append(log, 0, 125)
-    said = list(watch_log(Follower(log), Watch([DETECTOR]), 0.01, idle=0.03))
+    said = list(watch_log(Follower(log), RunWatch([DETECTOR]), 0.01, idle=0.03))
     assert events(said) == [("alarm", 120.0, True)]
     assert said[-1] == Note("nothing new for 0.03 seconds, at step 124")
     with pytest.raises(UsageError, match="nothing could be read within"):
-        list(watch_log(Follower(tmp_path / "none"), Watch([DETECTOR]), 0.01, idle=0.03))
+        list(watch_log(Follower(tmp_path / "none"), RunWatch([DETECTOR]), 0.01, idle=0.03))

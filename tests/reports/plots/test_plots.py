@@ -19,7 +19,7 @@ from vcpo_bench.reports.plots.performance_profiles import profiles
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, panel_grid
 from vcpo_bench.reports.plots.survival_and_onset import at_onset, constant_set, survival
 from vcpo_bench.reports.plots.update_time import phases
-from vcpo_bench.reports.study import Setting, Study
+from vcpo_bench.reports.study import ComparisonSetting, Study
 
 SHEET = Sheet(legend=True)
 REWARD, ESS = QUANTITIES[0], QUANTITIES[1]
@@ -270,7 +270,7 @@ def test_a_lag_with_tiny_weights_does_not_stretch_the_axes_of_the_others(
     weights = next(one for one in QUANTITIES if one.name == "log-weight-steps")
     root = make_results(tmp_path / "r", methods=("vcpo",), lags=(1, 4), seeds=(0,), steps=40, controls=False)
     study = Study(load(root))
-    (far,) = study.runs(Setting("chain", "fifo", 3e-4, 4), "vcpo")["key"]
+    (far,) = study.runs(ComparisonSetting("chain", "fifo", 3e-4, 4), "vcpo")["key"]
     study.steps[far] = study.steps[far] | {"log_weight_max": np.full(40, -10.0)}
     plot = drawn(trajectories, study, SHEET, weights, "chain", "fifo")
     assert [axes.get_ylim()[0] for axes in plot.figure.axes] == [0.0, -10.0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.cell.ending import record_failure
-from vcpo_bench.files.claims import ClaimHeldError, Watch
+from vcpo_bench.files.claims import ClaimHeldError, ClaimHistory
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class _LostCell:
     cell: PlannedCell
     reason: str
     job: str
-    watch: Watch = field(default_factory=Watch)
+    watch: ClaimHistory = field(default_factory=ClaimHistory)
 
 
 class LostCells:

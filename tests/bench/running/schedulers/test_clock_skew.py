@@ -12,7 +12,7 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.running.schedulers.loop.results_watch import ResultsWatch
 from vcpo_bench.files import claims
-from vcpo_bench.files.claims import Claim, Look
+from vcpo_bench.files.claims import Claim, ClaimWatch
 
 LEASE_SECONDS = 5.0
 HOLDER = """
@@ -42,7 +42,7 @@ def test_heartbeats_count_whatever_clock_their_machine_has(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "held\n"
-        watch, look = ResultsWatch(tmp_path / "cells", [cell]), Look(folder)
+        watch, look = ResultsWatch(tmp_path / "cells", [cell]), ClaimWatch(folder)
         beats = set()
         until = time.monotonic() + 1.5 * LEASE_SECONDS
         while time.monotonic() < until:
