@@ -57,17 +57,17 @@ def diagnose(
     from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
     from vcpo_bench.reports.writers.diagnosis_page import write_diagnosis
 
-    failing = [one.strip() for one in fail_on.split(",") if one.strip()]
-    if unknown := [one for one in failing if one not in VERDICTS]:
+    failing = [verdict.strip() for verdict in fail_on.split(",") if verdict.strip()]
+    if unknown := [verdict for verdict in failing if verdict not in VERDICTS]:
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
     check_file("--html", html)
     columns = parse_map(mapping)
     run = read_run(paths, framework, columns)
-    found = find(run, read_baseline(baseline, framework, columns) if baseline else None, calibration)
+    diagnosis = find(run, read_baseline(baseline, framework, columns) if baseline else None, calibration)
     if html is not None:
-        write_diagnosis(found, html)
-    say(json.dumps(found.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(found))
-    if found.verdict in failing:
+        write_diagnosis(diagnosis, html)
+    say(json.dumps(diagnosis.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(diagnosis))
+    if diagnosis.verdict in failing:
         raise typer.Exit(FAILED)
 
 

@@ -24,11 +24,16 @@ def doctor(
 
     findings = [*examining.examine(), *(gpu_checks() if gpu else ())]
     if as_json:
-        say(json.dumps([{"name": one.name, "status": one.status, "text": one.text} for one in findings], indent=1))
+        say(
+            json.dumps(
+                [{"name": finding.name, "status": finding.status, "text": finding.text} for finding in findings],
+                indent=1,
+            )
+        )
     else:
-        for one in findings:
-            say(f"{one.status:8} {one.name}: {one.text}")
-    if any(one.status == "failed" for one in findings):
+        for finding in findings:
+            say(f"{finding.status:8} {finding.name}: {finding.text}")
+    if any(finding.status == "failed" for finding in findings):
         raise typer.Exit(1)
 
 

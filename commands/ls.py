@@ -49,20 +49,20 @@ def ls(
     _print(find_kind(kind, results, plural=True).listing(), as_json)
 
 
-def _print(found: Listing, as_json: bool) -> None:
+def _print(listing: Listing, as_json: bool) -> None:
     if as_json:
-        names = [heading.replace(" ", "_") for heading in found.columns]
-        say(json.dumps([dict(zip(names, row, strict=True)) for row in found.rows], indent=1, ensure_ascii=False))
+        names = [heading.replace(" ", "_") for heading in listing.columns]
+        say(json.dumps([dict(zip(names, row, strict=True)) for row in listing.rows], indent=1, ensure_ascii=False))
         return
-    if not found.rows:
-        say(found.note)
+    if not listing.rows:
+        say(listing.note)
         return
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if limited else None
-    for line in lines_of(found, width):
+    for line in lines_of(listing, width):
         say(line)
-    if found.note:
-        say("\n" + (textwrap.fill(found.note, width) if width else found.note))
+    if listing.note:
+        say("\n" + (textwrap.fill(listing.note, width) if width else listing.note))
 
 
 VERB = Verb(

@@ -46,7 +46,7 @@ def columns_of_sections() -> list[str]:
     return [name for name in _OF_SECTIONS if name not in _OF_PICTURES]
 
 
-class Source(NamedTuple):
+class FindingSource(NamedTuple):
     """Where findings of a report come from.
 
     Attributes:
@@ -68,16 +68,16 @@ def _caveats(results: Results) -> Findings:
 
 _OF_REPORTS = {
     # The primary endpoint of a prediction study, from fewer signals.
-    "auroc": Source(analyze_auroc, '"prediction(least_lag=0)"'),
-    "coverage": Source(coverage),
-    "caveats": Source(_caveats),
+    "auroc": FindingSource(analyze_auroc, '"prediction(least_lag=0)"'),
+    "coverage": FindingSource(coverage),
+    "caveats": FindingSource(_caveats),
 }
 
 
-def find_source(name: str) -> Source:
+def find_source(name: str) -> FindingSource:
     """The source of that name: `auroc`, `coverage`, `caveats`, or an analysis of the catalog.
 
     Raises:
         ExpressionError: There is none.
     """
-    return _OF_REPORTS.get(name) or Source(ANALYSES.parse(name).run, name)
+    return _OF_REPORTS.get(name) or FindingSource(ANALYSES.parse(name).run, name)

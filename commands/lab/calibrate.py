@@ -68,15 +68,15 @@ def calibrate(
             [read_run(log, framework, columns) for log in track(paths, "reading logs", len(paths))], called
         )
     )
-    found = run(study, [one.detector for one in given])
-    write_text(out, found.document, typed=True)
-    for sentence in found.sentences:
+    report = run(study, [calibration.detector for calibration in given])
+    write_text(out, report.document, typed=True)
+    for sentence in report.sentences:
         say(sentence)
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
         for title in ("parts", "deals", "transfer", "verdict", "runs"):
             with replacing(tables / f"{title}.csv") as file:
-                getattr(found, title).to_csv(file, index=False)
+                getattr(report, title).to_csv(file, index=False)
     say(f"calibration: {out}")
 
 

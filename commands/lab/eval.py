@@ -53,8 +53,8 @@ def evaluate(
 
     load_plugins(plugin)
     scoring = Scoring(expressions(tasks), limit, tasks_from, model, device)
-    for one, scores in evaluate_cells(cells, checkpoint, scoring):
-        say(f"{one.key} after {one.step} updates")
+    for evaluated, scores in evaluate_cells(cells, checkpoint, scoring):
+        say(f"{evaluated.key} after {evaluated.step} updates")
         for score in scores:
             error = "" if score["stderr"] is None else f" +- {score['stderr']:.4f}"
             say(f"  {score['task']:24} {score['metric']:12} {score['value']:.4f}{error}")

@@ -75,17 +75,17 @@ def mismatch(
         model=model, device=device,
     )  # fmt: skip
     config = plan_grid(spec)[0].config
-    rig = open_rig(config, spec.start_path, max((one.lag for one in chosen), default=0), device)
+    rig = open_rig(config, spec.start_path, max((component.lag for component in chosen), default=0), device)
     try:
-        found = attribute(rig, chosen, lengths or [rig.task.max_response])
+        attribution = attribute(rig, chosen, lengths or [rig.task.max_response])
     finally:
         rig.close()
     if out:
-        write_csv(out, found)
+        write_csv(out, attribution)
     if as_json:
-        say(json.dumps(found.facts(), indent=1))
+        say(json.dumps(attribution.facts(), indent=1))
     else:
-        for line in lines(found):
+        for line in lines(attribution):
             say(line)
 
 

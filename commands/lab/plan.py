@@ -58,11 +58,13 @@ def plan(
         raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
     if as_json:
         updates = planned_updates(*where)
-        found = [{"update": one.update, "trajectories_by_lag": one.lags, "held": one.held} for one in updates]
+        rows = [
+            {"update": update.update, "trajectories_by_lag": update.lags, "held": update.held} for update in updates
+        ]
         if routed:
-            for one, ages in zip(found, routes_by_lag(settings.replay, *where), strict=True):
-                one["routes_by_lag"] = ages
-        say(json.dumps(found))
+            for row, ages in zip(rows, routes_by_lag(settings.replay, *where), strict=True):
+                row["routes_by_lag"] = ages
+        say(json.dumps(rows))
         return
     say((describe_speed if simulate else describe)(*where))
     if routed and not simulate:

@@ -63,9 +63,9 @@ def probe(
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--out {out}: the name ends with .parquet or .csv, which says what is written")
     load_plugins(plugin)
-    found = read_cell(cell, start, model, device)
+    recorded = read_cell(cell, start, model, device)
     chosen = {method.canonical: method for method in map(parse_method, options.expressions(methods))}
-    spec = probing.ProbeSpec(found, options.updates(at), list(chosen.values()), batches, fresh)
+    spec = probing.ProbeSpec(recorded, options.updates(at), list(chosen.values()), batches, fresh)
     target = probing.run_probe(spec, out, say)
     PlainConsole().print(probe_tables(target))
     say(target)

@@ -34,11 +34,11 @@ def check(
     """
     from vcpo_bench.bench.cells.check import check_folder
 
-    found = list(check_folder(folder))
-    damaged = [one for one in found if one.damage]
-    for one in damaged:
-        say(one.damage)
-    say(_summary(found))
+    checked = list(check_folder(folder))
+    damaged = [entry for entry in checked if entry.damage]
+    for entry in damaged:
+        say(entry.damage)
+    say(_summary(checked))
     if damaged and set_aside:
         _set_aside(folder, damaged)
     if damaged:
@@ -51,18 +51,18 @@ def _set_aside(folder: Path, damaged: list[Checked]) -> None:
 
     results = ResultsFolder(folder)
     with results.locked(wait=False):
-        for one in damaged:
-            if text := set_aside(results, one):
+        for entry in damaged:
+            if text := set_aside(results, entry):
                 say(text)
 
 
-def _summary(found: list[Checked]) -> str:
+def _summary(checked: list[Checked]) -> str:
     from vcpo_bench.analysis.wording import counted
 
-    kinds = Counter(one.kind for one in found if one.kind != "list of cells")
+    kinds = Counter(entry.kind for entry in checked if entry.kind != "list of cells")
     parts = [counted(count, kind) for kind, count in kinds.items()] or ["no cell"]
-    damaged = sum(bool(one.damage) for one in found)
-    bare = sum(not one.sealed for one in found)
+    damaged = sum(bool(entry.damage) for entry in checked)
+    bare = sum(not entry.sealed for entry in checked)
     notes = [f"{damaged} damaged" if damaged else "nothing damaged"]
     notes += [f"{bare} with no checksums (an earlier version wrote them)"] if bare else []
     return f"{', '.join(parts)}: {', '.join(notes)}"

@@ -33,12 +33,12 @@ def cite(
 
     load_plugins(plugin)
     methods: list[str] = []
-    for one in what or ():
-        methods += _methods_of(Path(one)) if Path(one).is_dir() else [one]
-    found = papers(dict.fromkeys(methods))
-    say("\n\n".join([software(), *found.entries]))
-    if found.by_number:
-        say_aside(f"by number only, without title and authors: {', '.join(found.by_number)}")
+    for target in what or ():
+        methods += _methods_of(Path(target)) if Path(target).is_dir() else [target]
+    cited = papers(dict.fromkeys(methods))
+    say("\n\n".join([software(), *cited.entries]))
+    if cited.by_number:
+        say_aside(f"by number only, without title and authors: {', '.join(cited.by_number)}")
 
 
 def _methods_of(folder: Path) -> list[str]:

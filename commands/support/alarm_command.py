@@ -50,10 +50,10 @@ class AlarmCommand:
     def reap(self) -> None:
         """Report commands that ended badly."""
         still = []
-        for one in self._running:
-            code = one.poll()
+        for process in self._running:
+            code = process.poll()
             if code is None:
-                still.append(one)
+                still.append(process)
             elif code:
                 self.failed += 1
                 say_aside(f"the alarm command ended with {code}")
@@ -61,12 +61,12 @@ class AlarmCommand:
 
     def finish(self) -> None:
         """Wait a while for those that still run; what takes longer is left to itself."""
-        for one in self._running:
+        for process in self._running:
             try:
-                one.wait(_LAST_WAIT)
+                process.wait(_LAST_WAIT)
             except subprocess.TimeoutExpired:
                 say_aside("an alarm command is still running; it is not waited for")
-                one.returncode = 0  # nobody asks any more: no warning when the object goes
+                process.returncode = 0  # nobody asks any more: no warning when the object goes
         self.reap()
 
 

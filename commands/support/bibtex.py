@@ -52,7 +52,7 @@ def papers(expressions: Iterable[str]) -> Bibliography:
 
     notes: dict[str, list[str]] = {}
     entries: dict[str, str] = {}
-    for name, reference in dict(one for expression in expressions for one in _named(expression)).items():
+    for name, reference in dict(pair for expression in expressions for pair in _named(expression)).items():
         for key, entry in _entries(name, reference):
             notes.setdefault(key, []).append(_comment(f"{name}: {reference or 'no paper'}"))
             entries.setdefault(key, entry)
@@ -80,12 +80,12 @@ def _entries(name: str, reference: str) -> Iterator[tuple[str, str]]:
     """Key and entry of each paper of a reference; a reference without an arXiv number is its own key, with no entry."""
     from vcpo_bench.methods.assembly.papers import Paper, known_papers
 
-    found = list(_ARXIV.finditer(reference))
-    if not found:
+    matches = list(_ARXIV.finditer(reference))
+    if not matches:
         yield reference, ""
-    for one in found:
-        number = one["number"]
-        paper = known_papers().get(number) or Paper(one["name"].strip(" ;,") or name, authors="")
+    for match in matches:
+        number = match["number"]
+        paper = known_papers().get(number) or Paper(match["name"].strip(" ;,") or name, authors="")
         fields = {"title": f"{{{paper.title}}}"}  # a second pair of braces keeps the capitals of names
         if paper.authors:
             fields["author"] = paper.authors

@@ -26,8 +26,8 @@ def config_schema(command: Any) -> dict[str, Any]:
     """
     choices = _choices()
     properties = {
-        flag: _type(one.default, choices.get(str(one.name), ())) | {"description": _words(one)}
-        for flag, one in config_flags(command).items()
+        flag: _type(option.default, choices.get(str(option.name), ())) | {"description": _words(option)}
+        for flag, option in config_flags(command).items()
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -57,7 +57,7 @@ def _type(default: object, choices: tuple[str, ...]) -> dict[str, Any]:
 
 def _choices() -> dict[str, tuple[str, ...]]:
     """Legal values of the settings that are words."""
-    return {one.parameter: one.choices for one in settings_of(CellSettings).values() if one.choices}
+    return {setting.parameter: setting.choices for setting in settings_of(CellSettings).values() if setting.choices}
 
 
 def _words(parameter: Any) -> str:

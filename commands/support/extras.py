@@ -26,5 +26,5 @@ def check_extras(model: str, lora: int) -> None:
 
 def installed(package: str) -> bool:
     """Whether a package can be imported, without importing it."""
-    found = find_spec(package)
-    return found is not None and found.origin is not None  # a folder of that name is no package
+    spec = find_spec(package)
+    return spec is not None and spec.origin is not None  # a folder of that name is no package

@@ -87,8 +87,8 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"--launcher-config {path}: cannot be read ({error.strerror})") from error
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise UsageError(f"--launcher-config {path}: invalid YAML ({said})") from error
+        problem = " ".join(str(error).split())
+        raise UsageError(f"--launcher-config {path}: invalid YAML ({problem})") from error
     if not isinstance(values, dict):
         raise UsageError(f"--launcher-config {path}: must contain lines such as 'partition: gpu'")
     return {str(key): value for key, value in values.items()}

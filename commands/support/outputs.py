@@ -40,7 +40,7 @@ def check_folder(flag: str, path: Path | None) -> None:
     """
     if path is None:
         return
-    nearest = next(one for one in (path, *path.absolute().parents) if one.exists())
+    nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     if not nearest.is_dir():
         raise UsageError(f"{flag} {path}: {nearest} is a file; choose another folder")
     if not os.access(nearest, os.W_OK | os.X_OK):

@@ -12,9 +12,9 @@ _SWITCHES = ("help", "install_completion", "show_completion")
 
 def hide_types(parameters: list[Any]) -> None:
     """Let arguments and switches show no type: their metavar, or their name, says what they are."""
-    for one in parameters:
-        if one.param_type_name == "argument" or one.name in _SWITCHES:
-            one.display_type_rich = _nothing
+    for parameter in parameters:
+        if parameter.param_type_name == "argument" or parameter.name in _SWITCHES:
+            parameter.display_type_rich = _nothing
 
 
 def _nothing(**_: object) -> None:

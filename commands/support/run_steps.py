@@ -161,9 +161,9 @@ def _detach(run: PlannedRun) -> None:
     from vcpo_bench.bench.running.run_grid import detach_grid
     from vcpo_bench.errors import UsageError
 
-    for one in run.means.trackers:
-        later = f"drop --report-to, and run {one.command(run.options.out)} later"
-        raise UsageError(f"--detach: nothing is left running that could mirror to {one.name}; {later}")
+    for tracker in run.means.trackers:
+        later = f"drop --report-to, and run {tracker.command(run.options.out)} later"
+        raise UsageError(f"--detach: nothing is left running that could mirror to {tracker.name}; {later}")
     say(detach_grid(run.cells, run.options, say_aside, run.means.place))
 
 

@@ -27,7 +27,7 @@ def read_trackers(names: str) -> list[Tracker]:
     from vcpo_bench.naming.grammar import split_list
 
     trackers = [TRACKERS.parse(text) for text in split_list(names)] if names else []
-    kinds = [one.name for one in trackers]
+    kinds = [tracker.name for tracker in trackers]
     if twice := [name for name in kinds if kinds.count(name) > 1]:
         raise UsageError(f"the tracker {twice[0]} is named twice; name it once")
     return trackers
@@ -39,10 +39,11 @@ def check_trackers(trackers: list[Tracker]) -> None:
     Raises:
         UsageError: A package is missing; names it and what installs it.
     """
-    for one in trackers:
-        if not installed(one.package):
+    for tracker in trackers:
+        if not installed(tracker.package):
             raise UsageError(
-                f"tracker {one.name}: the package {one.package} is not installed; {how_to_install(one.extra)}"
+                f"tracker {tracker.name}: the package {tracker.package} is not installed; "
+                f"{how_to_install(tracker.extra)}"
             )
 
 
@@ -58,8 +59,8 @@ def mirror_ended(folder: Path, trackers: list[Tracker]) -> None:
 
     check_trackers(trackers)
     page = write_page([folder], folder / "report.html")
-    for one in trackers:
-        say(f"{counted(mirror_folder(folder, one, page), 'cell')} mirrored to {one.text()}")
+    for tracker in trackers:
+        say(f"{counted(mirror_folder(folder, tracker, page), 'cell')} mirrored to {tracker.text()}")
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def mirrored(
     from vcpo_bench.bench.outside.mirror.process import Mirror
 
     with ExitStack() as stack:
-        mirrors = [stack.enter_context(Mirror(one, how.out, cells, warn)) for one in trackers]
+        mirrors = [stack.enter_context(Mirror(tracker, how.out, cells, warn)) for tracker in trackers]
 
         def report(write: Callable[[], Path]) -> None:
             if not mirrors:

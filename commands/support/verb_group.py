@@ -69,9 +69,9 @@ def _group(name: str) -> VerbGroup:
 
 def _hint(name: str) -> str:
     """Where a verb of that name is, or one that is meant."""
-    places = {one: f"vcpo-bench {group} {one}" for group in GROUPS for one in verb_names(group)}
-    places |= {one: f"vcpo-bench {one}" for one in (*GROUPS, *verb_names())}
+    places = {verb: f"vcpo-bench {group} {verb}" for group in GROUPS for verb in verb_names(group)}
+    places |= {verb: f"vcpo-bench {verb}" for verb in (*GROUPS, *verb_names())}
     if name in places:
         return f"write {places[name]}"
-    meant = [places[one] for one in get_close_matches(name, places)]
+    meant = [places[verb] for verb in get_close_matches(name, places)]
     return f"did you mean {' or '.join(meant)}?" if meant else "vcpo-bench --help lists them"

@@ -22,12 +22,12 @@ class DetectorKind(PageKind):
 
         rows = [
             (
-                one.detector.signal,
-                _rate(one.false_alarms),
-                _rate(one.recall),
-                "-" if one.median_lead is None else f"{one.median_lead:g}",
+                calibration.detector.signal,
+                _rate(calibration.false_alarms),
+                _rate(calibration.recall),
+                "-" if calibration.median_lead is None else f"{calibration.median_lead:g}",
             )
-            for one in load_calibrations()
+            for calibration in load_calibrations()
         ]
         note = "False alarms per 1,000 updates of healthy runs. Recall: share of collapses announced in time."
         return Listing(("signal", "false alarms", "recall", "median lead (updates)"), rows, note)
@@ -39,24 +39,26 @@ class DetectorKind(PageKind):
 
         known = load_calibrations()
         signal = first_name(name)
-        found = [one for one in known if one.detector.signal == signal]
+        of_signal = [calibration for calibration in known if calibration.detector.signal == signal]
         if name != signal:
-            found = [stop_detector(name, "full")]
-        if not found:
-            raise self.unknown(name, {one.detector.signal for one in known})
-        return [line for one in found for line in _page(one)]
+            of_signal = [stop_detector(name, "full")]
+        if not of_signal:
+            raise self.unknown(name, {calibration.detector.signal for calibration in known})
+        return [line for calibration in of_signal for line in _page(calibration)]
 
 
-def _page(one: Calibration) -> list[str]:
-    lead = "" if one.median_lead is None else f"{one.median_lead:g} updates before the collapse (median)"
+def _page(calibration: Calibration) -> list[str]:
+    lead = (
+        "" if calibration.median_lead is None else f"{calibration.median_lead:g} updates before the collapse (median)"
+    )
     return [
-        one.detector.text,
+        calibration.detector.text,
         *facts(
             [
-                ("alarms", one.words),
-                ("recall", _rate(one.recall)),
+                ("alarms", calibration.words),
+                ("recall", _rate(calibration.recall)),
                 ("lead", lead),
-                ("use", f'vcpo-bench run --detector "{one.detector.text}"'),
+                ("use", f'vcpo-bench run --detector "{calibration.detector.text}"'),
             ]
         ),
     ]

@@ -42,7 +42,7 @@ class CatalogKind(PageKind):
         base = self.catalog.base
         common = _defaults(base, base.common)
         rows = [(name, self.summary(self.catalog.get(name)), self.remark(name)) for name in self.names()]
-        rows += [(one.name, f"BROKEN: {one.error}", one.origin) for one in self.catalog.broken]
+        rows += [(plugin.name, f"BROKEN: {plugin.error}", plugin.origin) for plugin in self.catalog.broken]
         note = f"Every {self.singular} also takes: {common}" if common else ""
         return Listing((self.singular, "what it is", self.remarks), rows, note)
 
@@ -61,9 +61,9 @@ class CatalogKind(PageKind):
     def page(self, name: str) -> list[str]:
         """Summary, particular facts, and parameters with values and legal values, of a name or an expression."""
         kind = self.catalog.get(first_name(name))
-        one = None if name == kind.name else self.catalog.parse(name)
-        pairs = [*self.particulars(kind), *shown_parameters(kind, one), *self.origin(kind.name)]
-        return [*heading(one.text() if one else kind.name, self.summary(kind)), *facts(pairs)]
+        component = None if name == kind.name else self.catalog.parse(name)
+        pairs = [*self.particulars(kind), *shown_parameters(kind, component), *self.origin(kind.name)]
+        return [*heading(component.text() if component else kind.name, self.summary(kind)), *facts(pairs)]
 
     def particulars(self, kind: type[Component]) -> list[tuple[str, str]]:
         """Facts that only entries of this kind have: label and text."""
@@ -85,11 +85,11 @@ class CatalogKind(PageKind):
         return [("defined in", self.catalog.origin(name))]
 
 
-def shown_parameters(kind: type[Component], one: Component | None = None) -> list[tuple[str, str]]:
+def shown_parameters(kind: type[Component], component: Component | None = None) -> list[tuple[str, str]]:
     """The parameters of a class, or of one object with the defaults that it leaves, and what is legal."""
     lines = []
     for name, (default, parameter) in parameters(kind).items():
-        value, usual = default if one is None else getattr(one, name), ""
+        value, usual = default if component is None else getattr(component, name), ""
         if value != default:
             usual = f"default {parameter.write(default)}; "
         lines.append(("parameter", f"{name}={parameter.write(value)}  ({usual}{parameter.legal})"))

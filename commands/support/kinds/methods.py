@@ -23,10 +23,10 @@ class MethodKind(CatalogKind):
         """Name, summary, where it acts, and paper."""
         from vcpo_bench.methods import geometry_of
 
-        found = super().listing()
+        listing = super().listing()
         measured = {name: str(geometry_of(name)) for name in self.names()}
-        rows = [(*row[:2], measured.get(row[0], "-"), row[2]) for row in found.rows]
-        return Listing((*found.columns[:2], "acts", found.columns[2]), rows, found.note)
+        rows = [(*row[:2], measured.get(row[0], "-"), row[2]) for row in listing.rows]
+        return Listing((*listing.columns[:2], "acts", listing.columns[2]), rows, listing.note)
 
     def remark(self, name: str) -> str:
         """The paper."""
@@ -44,17 +44,17 @@ class MethodKind(CatalogKind):
         if kind is None or kind.name not in self.names():
             raise self.unknown(first_name(name), self.names())
         plain = name == kind.name
-        one = None if plain else self.one(name)
+        method = None if plain else self.one(name)
         about = describe(kind.name)
         paper_parts = f"{kind.name}:paper adds the advantage and aggregation of the paper: {about.paper_parts}"
-        lines = heading(kind.name if one is None else one.text(), kind.summary)
+        lines = heading(kind.name if method is None else method.text(), kind.summary)
         lines += facts([("paper", _paper(kind)), ("acts on", about.acts_on), ("formula", kind.formula)])
-        lines += facts(sorted(shown_parameters(kind, one if isinstance(one, kind) else None)))
+        lines += facts(sorted(shown_parameters(kind, method if isinstance(method, kind) else None)))
         lines += facts(("ratio", f"{what}: current / {anchor}") for what, anchor in about.anchors.items())
         lines += facts([("needs", ", ".join(about.needs)), ("variant", paper_parts if about.paper_parts else "")])
         lines += facts(("differs", remark) for remark in kind.differences)
         lines += facts(self.origin(kind.name))
-        drawn = about.expression if plain else getattr(one, "canonical", "")
+        drawn = about.expression if plain else getattr(method, "canonical", "")
         lines += facts([("acts", str(geometry_of(drawn)) if drawn else "")])
         if drawn:
             title = "  coefficient c of a token against its ratio (+: A > 0; -: |c|, A < 0; *: both)"

@@ -16,10 +16,10 @@ class TaskKind(CatalogKind):
 
     def listing(self) -> Listing:
         """As for every catalog, and which policy a task trains."""
-        found = super().listing()
+        listing = super().listing()
         text_tasks = {name for name in self.names() if self.catalog.get(name).needs_language_model}
-        rows = [(*row, "language model" if row[0] in text_tasks else "tiny") for row in found.rows]
-        return Listing((*found.columns, "policy"), rows, found.note)
+        rows = [(*row, "language model" if row[0] in text_tasks else "tiny") for row in listing.rows]
+        return Listing((*listing.columns, "policy"), rows, listing.note)
 
     def particulars(self, kind: Any) -> list[tuple[str, str]]:
         """Whether it needs a language model."""
