@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from vcpo_bench.analysis.logs import LoggedRun
@@ -44,28 +44,29 @@ def watch_log(
         UsageError: The log cannot be followed, or none appeared within `idle` seconds.
     """
     changed_at, quiet, waiting = time.monotonic(), 0, ""
+    about: set[str] = set()
     while True:
         began = time.monotonic()
         first = follower.run is None
         if follower.poll():
             changed_at, quiet, waiting = began, 0, ""
-            yield from _look(follower, watch, first)
+            yield from _look(follower, watch, first, about)
         else:
             quiet += 1
             if follower.waiting != waiting:
                 waiting = follower.waiting
                 yield Note(f"waiting: {waiting}")
             if quiet == _QUIET and follower.run is not None and follower.complete:
-                yield from watch.look(follower.run, settled=True)
+                yield from _told(watch.look(follower.run, settled=True), about)
         now = time.monotonic()
         silent = idle > 0 and now - changed_at >= idle
         if follower.ended or silent:
-            yield from _farewell(follower, watch, idle)
+            yield from _farewell(follower, watch, idle, about)
             return
         sleep(max(every, _SHARE * (now - began)))
 
 
-def _look(follower: Follower, watch: RunWatch, first: bool) -> Iterator[RunEvent | Note]:
+def _look(follower: Follower, watch: RunWatch, first: bool, about: set[str]) -> Iterator[RunEvent | Note]:
     run = follower.run
     assert run is not None
     events = watch.look(run, follower.went_back)
@@ -75,7 +76,16 @@ def _look(follower: Follower, watch: RunWatch, first: bool) -> Iterator[RunEvent
         yield from _about_detectors(watch)
     if follower.went_back is not None:
         yield Note(f"the run was resumed at step {follower.went_back:.15g}")
-    yield from events
+    yield from _told(events, about)
+
+
+def _told(events: Iterable[RunEvent], about: set[str]) -> Iterator[RunEvent | Note]:
+    """Each event, and after the first of its kind what is known of its error rates."""
+    for one in events:
+        yield one
+        if one.about and one.about not in about:
+            about.add(one.about)
+            yield Note(one.about)
 
 
 def _about_detectors(watch: RunWatch) -> Iterator[Note]:
@@ -86,11 +96,11 @@ def _about_detectors(watch: RunWatch) -> Iterator[Note]:
     yield from map(Note, report.notes)
 
 
-def _farewell(follower: Follower, watch: RunWatch, idle: float) -> Iterator[RunEvent | Note]:
+def _farewell(follower: Follower, watch: RunWatch, idle: float, about: set[str]) -> Iterator[RunEvent | Note]:
     run = follower.run
     if run is None:
         raise UsageError(f"nothing could be read within {idle:g} seconds: {follower.waiting}")
-    yield from watch.look(run, settled=True)
+    yield from _told(watch.look(run, settled=True), about)
     yield Note(_end(run, follower.ended, idle))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Literal
 
 from vcpo_bench.analysis.diagnosis.diagnosis import Outcome
@@ -12,6 +13,9 @@ from vcpo_bench.analysis.diagnosis.outcome import read_outcome
 from vcpo_bench.analysis.log_alarms import AlarmReport, RunAlarm, find_alarms
 from vcpo_bench.analysis.logs import LoggedRun
 from vcpo_bench.analysis.monitoring.calibration import Calibration
+
+LONGEST = 120
+"""Characters of the line of an event."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class RunEvent:
     Attributes:
         kind: `alarm`: a detector spoke. `collapsed`: the reward fell, by the rule of `diagnose`.
         step: Where it began, in the run's own step.
-        text: One line with the measured error rates and where they were measured.
+        text: One line of at most `LONGEST` characters.
+        about: What is known of the error rates, in full; empty where nothing is.
         old: It was in the log when watching began.
         alarm: The alarm; None for a fall.
     """
@@ -29,6 +34,7 @@ class RunEvent:
     kind: Literal["alarm", "collapsed"]
     step: float
     text: str
+    about: str
     old: bool
     alarm: RunAlarm | None = None
 
@@ -67,7 +73,9 @@ class RunWatch:
         self.report = find_alarms(run, self._calibrations)
         end = run.last_step if settled else math.nextafter(run.last_step, -math.inf)
         events = [
-            RunEvent("alarm", one.step, f"ALARM {one}", old, one)
+            RunEvent(
+                "alarm", one.step, _alarm(one), f"{one.calibration.detector.text}: {one.calibration.words}", old, one
+            )
             for one in self.report.alarms
             if self._frontier < one.step <= end
         ]
@@ -75,9 +83,22 @@ class RunWatch:
         outcome = read_outcome(run)
         if outcome.verdict == "collapsed" and math.isnan(self._fell):
             self._fell = outcome.onset
-            events.append(RunEvent("collapsed", outcome.onset, _fall(outcome), old))
+            events.append(RunEvent("collapsed", outcome.onset, _fall(outcome), outcome.checked, old))
         return sorted(events, key=lambda one: one.step)
 
 
+def _alarm(alarm: RunAlarm) -> str:
+    calibration = alarm.calibration
+    if calibration.healthy_alarmed is None:
+        return _line(f"ALARM {alarm.text}; how often it is wrong was not measured")
+    rate = f"{calibration.healthy_alarmed.value:.0%} of {calibration.n_healthy} healthy runs"
+    return _line(f"ALARM {alarm.text}; fired in {rate} elsewhere")
+
+
 def _fall(outcome: Outcome) -> str:
-    return f"COLLAPSED at step {outcome.onset:.15g} (+- {outcome.resolution:g}); {outcome.reason} {outcome.checked}"
+    said = outcome.reason.partition(";")[0].partition(" (")[0].rstrip(".")
+    return _line(f"COLLAPSED at step {outcome.onset:.15g}: {said[:1].lower()}{said[1:]}")
+
+
+def _line(text: str) -> str:
+    return shorten(text, LONGEST, placeholder=" ...")

@@ -35,7 +35,7 @@ def test_a_file_of_ones_own_runs_is_used_by_the_other_verbs(logs: list[str], tmp
     assert "Alarms of the calibration" in page.read_text()
     watched = call("watch", logs[-1], "--calibration", str(out), "--every", "0.05", "--idle", "0.1")
     assert watched.exit_code == 1
-    assert "measured on ours" in watched.stdout
+    assert "measured on ours" in watched.stderr
 
 
 def test_packaged_detectors_are_measured_as_they_are(logs: list[str], tmp_path: Path) -> None:

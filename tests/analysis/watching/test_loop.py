@@ -118,3 +118,34 @@ def test_the_end(tmp_path: Path) -> None:
     assert said[-1] == Note("nothing new for 0.03 seconds, at step 124")
     with pytest.raises(UsageError, match="nothing could be read within"):
         list(watch_log(Follower(tmp_path / "none"), RunWatch([DETECTOR]), 0.01, idle=0.03))
+
+
+def test_numbers_that_are_not_finite_are_told_with_their_third_row(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    fine = {"critic/score/mean": 0.5, "actor/pg_loss": 0.1, "actor/grad_norm": 1.0}
+    broken = {"critic/score/mean": 0.5, "actor/pg_loss": float("nan"), "actor/grad_norm": float("nan")}
+
+    def write(row: dict[str, float], step: int) -> None:
+        with log.open("a") as file:
+            file.write(json.dumps({"step": step, "data": row}) + "\n")
+
+    rows = [fine] * 20 + [broken] * 4
+    said = told(log, [lambda row=row, step=step: write(row, step) for step, row in enumerate(rows)])
+    falls = [at for at, one in enumerate(said) if isinstance(one, RunEvent)]
+    assert [(said[at].kind, said[at].step) for at in falls] == [("collapsed", 20.0)]
+    assert said[falls[0]].text == "COLLAPSED at step 20: gradient norm and loss are not finite from step 20 to the end"
+
+
+def test_a_reward_on_its_floor_is_told_at_once_in_a_short_line(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    rewards = [0.3 + step % 5 / 10 for step in range(40)] + [0.0] * 4
+
+    def write(step: int) -> None:
+        with log.open("a") as file:
+            row = {"critic/score/mean": rewards[step], "actor/pg_loss": 0.1}
+            file.write(json.dumps({"step": step, "data": row}) + "\n")
+
+    said = told(log, [lambda step=step: write(step) for step in range(43)])
+    (fall,) = [one for one in said if isinstance(one, RunEvent)]
+    assert (fall.kind, fall.step) == ("collapsed", 40.0)
+    assert len(fall.text) <= 120
