@@ -18,6 +18,8 @@ Tag = Literal["exact", "truncated", "other", "proxy"]
 Transform = Literal["", "log", "minus_one", "one_minus"]
 
 AUTO = "auto"
+STEP = "step"
+"""In a mapping beside our columns: the name that holds the step of a row."""
 FRAMEWORKS = Path(__file__).with_name("frameworks")
 """One file per framework."""
 _MARKER_WEIGHT = 3
@@ -183,8 +185,8 @@ def check_wanted(framework: str, mapping: Iterable[str]) -> None:
     """Raise `UsageError` where a framework or one of our columns does not exist."""
     if framework != AUTO and framework not in frameworks():
         raise UsageError(f"--framework {framework}: unknown; choose one of {', '.join(frameworks())}")
-    if unknown := sorted(set(mapping) - set(columns())):
-        raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {', '.join(columns())}")
+    if unknown := sorted(set(mapping) - set(columns()) - {STEP}):
+        raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {STEP}, {', '.join(columns())}")
 
 
 def is_known_anywhere(name: str) -> bool:

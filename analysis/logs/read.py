@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vcpo_bench.analysis.logs.find import LogFiles, find_sources
 from vcpo_bench.analysis.logs.mapping import map_names, mapped_dumps
-from vcpo_bench.analysis.logs.names import AUTO, check_wanted, find_framework, is_known_anywhere
+from vcpo_bench.analysis.logs.names import AUTO, STEP, check_wanted, find_framework, is_known_anywhere
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.console import read_console
 from vcpo_bench.analysis.logs.readers.csv_table import read_csv
@@ -27,7 +27,6 @@ _READERS = {
     "trainer_state": read_trainer_state,
     "tensorboard": read_tensorboard,
     "wandb": read_wandb,
-    "csv": read_csv,
     "console": read_console,
 }
 OWN = "vcpo-bench"
@@ -42,7 +41,7 @@ def read_run(
         path: A file or folder, or several that hold parts of the same run, the oldest first. `FILE::RUN` names a run of
             a trackio or mlflow database.
         framework: Who wrote it, a file of `frameworks/`; `"auto"`: found from the names in the log.
-        mapping: Our column to a name in the log; it goes before the names of the framework.
+        mapping: Our column, or `step`, to a name in the log; it goes before the names of the framework.
 
     Raises:
         UsageError: Nothing can be read, it is not clear which run is meant, or nothing in it is known.
@@ -50,12 +49,13 @@ def read_run(
     paths = [path] if isinstance(path, str | Path) else list(path)
     wanted = dict(mapping or {})
     check_wanted(framework, wanted)
+    step = wanted.pop(STEP, "")
     mapped = set(wanted.values())
-    rows = LogRows(keep=lambda name: name in mapped or is_known_anywhere(name))
+    rows = LogRows(keep=lambda name: name in mapped or is_known_anywhere(name), step=step)
     dumps, status = _read_parts(paths, rows)
     weights = LogRows(keep=lambda name: True)
     read_dumps(dumps, weights)
-    _check(rows, weights, paths, wanted)
+    _check(rows, weights, paths, {**wanted, STEP: step} if step else wanted)
     dump_series = mapped_dumps(weights)
     chosen = OWN if status and framework == AUTO else framework
     found = find_framework(chosen, rows.names, guess=not wanted and not dump_series)
@@ -89,7 +89,7 @@ def _read_parts(paths: Sequence[str | Path], rows: LogRows) -> tuple[list[Path],
     for one in paths:
         sources, more, ignored = find_sources(Path(one))
         dumps += more
-        part = LogRows(rows.keep) if len(paths) > 1 else rows
+        part = LogRows(rows.keep, rows.step) if len(paths) > 1 else rows
         status = _read_sources(sources, part, Path(one)) or status
         if ignored:
             part.notes.append(f"{', '.join(ignored)} files are there as well; they were not read")
@@ -103,7 +103,7 @@ def _read_sources(sources: list[LogFiles], rows: LogRows, root: Path) -> str:
     if len(sources) == 1 and sources[0].kind == "cell":
         return read_cell(sources[0].files[0], rows)
     for number, source in enumerate(sources):
-        part = LogRows(rows.keep) if len(sources) > 1 else rows
+        part = LogRows(rows.keep, rows.step) if len(sources) > 1 else rows
         for file in source.files:
             _read_file(source, file, part)
         if part is rows:
@@ -126,6 +126,8 @@ def _place(root: Path, source: LogFiles) -> Path:
 def _read_file(source: LogFiles, file: Path, rows: LogRows) -> None:
     if source.kind == "sqlite":
         read_sqlite(file, rows, source.run)
+    elif source.kind == "csv":
+        read_csv(file, rows, source.run)
     elif source.kind == "mlruns":
         parts = file.parts
         read_mlflow_metric(file, Path(*parts[: len(parts) - parts[::-1].index("metrics")]), rows)

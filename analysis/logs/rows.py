@@ -66,6 +66,7 @@ class LogRows:
 
     Args:
         keep: Which names' values to keep; the other names are only remembered.
+        step: The name that holds the step of a row, before all others; empty: the usual ones.
 
     Attributes:
         names: Every name seen that holds numbers, in order.
@@ -76,6 +77,7 @@ class LogRows:
     """
 
     keep: Callable[[str], bool]
+    step: str = ""
     names: dict[str, None] = field(default_factory=dict)
     resumes: list[Resume] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -102,7 +104,7 @@ class LogRows:
         plan = self._plans.get(layout)
         if plan is None:
             plan = self._plans[layout] = self._plan(row)
-        if step is None:
+        if step is None or (self.step and self.step in row):
             step, axis = self._own_step(row, file, plan.steps)
         elif not math.isfinite(step):
             self.add_bad_line(file)
@@ -131,7 +133,8 @@ class LogRows:
 
     def names_a_step(self, row: Mapping[str, object]) -> bool:
         """Whether a row says which step it is of."""
-        return any(step_number(row[name]) is not None for name in _STEP_ORDER if name in row)
+        order = (self.step, *_STEP_ORDER)
+        return any(step_number(row[name]) is not None for name in order if name in row)
 
     def _plan(self, row: Mapping[str, object]) -> _Plan:
         """What to do with rows that hold the same names as this one: most rows of a log do."""
@@ -139,13 +142,14 @@ class LogRows:
         for name, raw in row.items():
             if len(name) > _LONGEST_NAME:
                 continue
-            if name not in _STEPS and self.keep(name):
+            if name not in _STEPS and name != self.step and self.keep(name):
                 steps, values = self._steps.setdefault(name, array("d")), self._values.setdefault(name, array("d"))
                 kept.append((name, steps.append, values.append))
                 self.names[name] = None
-            elif number(raw) is not None:
+            elif name == self.step or number(raw) is not None:
                 self.names[name] = None
-        return _Plan(tuple(name for name in _STEP_ORDER if name in row), tuple(kept), set())
+        order = (self.step, *_STEP_ORDER) if self.step else _STEP_ORDER
+        return _Plan(tuple(name for name in order if name in row), tuple(kept), set())
 
     def _writes_again(self, step: float, row: Mapping[str, object], plan: _Plan) -> bool:
         """Whether a row behind the others is a resume: one that is only late, as evaluations are, repeats no value."""

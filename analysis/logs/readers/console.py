@@ -1,4 +1,4 @@
-"""Console output: verl's `step:N - name:value`, dictionaries, pasted tables, and AReaL's boxes.
+"""Console output: verl's `step:N - name:value`, dictionaries, pasted tables, labelled lines, and AReaL's boxes.
 
 Colors, carriage returns of progress bars and the prefixes of Ray are removed first. A row without a step is of
 the update that the last progress bar showed.
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.readers.labelled_lines import LabelledLines
 from vcpo_bench.analysis.logs.readers.pasted_table import PastedTable
 from vcpo_bench.analysis.logs.rows import LogRows
 
@@ -54,8 +55,9 @@ def read_console(path: Path, rows: LogRows) -> None:
                 reader.take(line)
     if not reader.found:
         raise NotYetError(
-            f"{path}: no line holds metrics as verl, TRL, slime, SkyRL, OpenRLHF or AReaL print them; give the file of "
-            "a logger: metrics.jsonl of prime-rl, trainer_state.json of TRL, the folder of TensorBoard, or a CSV export"
+            f"{path}: no line holds metrics as a known trainer prints them; give the file that yours writes: "
+            "trainer_state.json of TRL, logging.jsonl of ms-swift, metrics.jsonl of prime-rl, tinker-cookbook or "
+            "Twinkle, steps.jsonl of Baseten, the file logger of verl, the TensorBoard folder or a CSV export of the others"
         )
 
 
@@ -70,6 +72,7 @@ class _Console:
         self._open = ""
         self._behind_bars: dict[frozenset[str], tuple[float, float]] = {}
         self._pasted = PastedTable()
+        self._labelled = LabelledLines()
 
     def take(self, line: str) -> None:
         """Read one line without its color codes."""
@@ -79,6 +82,11 @@ class _Console:
         if "step:" in text and self._verl(text):
             return
         if (self._open or "{" in text) and self._dictionary(text):
+            return
+        if (labelled := self._labelled.take(text)) is not None:
+            if labelled.values:
+                self.found += 1
+                self.rows.add(labelled.values, self.file, labelled.step, "step")
             return
         if "Train step" in text:
             step = _AREAL_STEP.search(text)

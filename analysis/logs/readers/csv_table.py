@@ -18,8 +18,13 @@ _BOUNDS = ("__MIN", "__MAX")
 _SEPARATORS = (",", ";", "\t")
 
 
-def read_csv(path: Path, rows: LogRows) -> None:
+def read_csv(path: Path, rows: LogRows, run: str = "") -> None:
     """Read every row; cells that are empty or text are left out.
+
+    Args:
+        path: The table.
+        rows: Takes the values.
+        run: Which run of an export of several.
 
     Raises:
         UsageError: There is no header, a name is there twice, or the file holds several runs.
@@ -31,7 +36,7 @@ def read_csv(path: Path, rows: LogRows) -> None:
         header = _next_row(reader, path, rows)
         if not header or len(header) < 2:
             raise NotYetError(f"{path} has no header with a step and a value; is it a CSV file?")
-        names = _names(header, path)
+        names = _names(header, path, run)
         if twice := [name for name, count in Counter(names).items() if name and count > 1]:
             raise UsageError(f"{path}: two columns are called {twice[0]}; rename or drop one")
         width = len(header)
@@ -69,11 +74,12 @@ def _next_row(reader: Iterator[list[str]], path: Path, rows: LogRows) -> list[st
         return None
 
 
-def _names(header: list[str], path: Path) -> list[str]:
-    """The names of the columns; empty for those to leave out."""
+def _names(header: list[str], path: Path, wanted: str) -> list[str]:
+    """The names of the columns; empty for those to leave out, as those of other runs."""
     exported = [title.rpartition(" - ") for title in header]
     runs = {run for run, _, name in exported if run and not name.endswith(_BOUNDS)}
-    if len(runs) > 1:
-        shown = ", ".join(sorted(runs))
-        raise UsageError(f"{path} holds several runs ({shown}); export one of them")
-    return ["" if name.endswith(_BOUNDS) else name.strip() for _, _, name in exported]
+    if wanted not in runs and (wanted or len(runs) > 1):
+        shown = f"several runs ({', '.join(sorted(runs))})" if len(runs) > 1 else f"no run {wanted}"
+        raise UsageError(f"{path} holds {shown}; name one: {path}::RUN")
+    of_others = runs - {wanted} if wanted else set()
+    return ["" if name.endswith(_BOUNDS) or run in of_others else name.strip() for run, _, name in exported]

@@ -1,4 +1,4 @@
-"""JSON lines: verl's `file` logger, prime-rl, tinker-cookbook, and any file with one object per row."""
+"""JSON lines: verl's `file` logger, prime-rl, tinker-cookbook, event logs, and any file with one object per row."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.readers.events import Events
 from vcpo_bench.analysis.logs.rows import LogRows
 
 _DEEPEST = 8
@@ -20,15 +21,18 @@ def read_jsonl(path: Path, rows: LogRows) -> None:
     Raises:
         UsageError: The file holds no JSON object.
     """
-    found = 0
+    found, events = 0, Events()
     for row in objects(path, rows):
         found += 1
+        if events.take(row):
+            continue
         data = row.get("data")
         if isinstance(data, dict):  # verl: the metrics are one level down
             step = row.get("step")
             rows.add({"step": step, **data} if "step" not in data else data, path.name)
         else:
             rows.add(flat(row), path.name)
+    events.write(rows, path.name)
     if not found:
         raise NotYetError(f"{path} holds no JSON object; is it a log?")
 

@@ -12,6 +12,7 @@ import pytest
 
 from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.logs.names import frameworks
+from vcpo_bench.errors import UsageError
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -43,6 +44,18 @@ def values(path: Path, column: str, **options: str) -> list[float]:
         ("open_instruct.csv", "open-instruct", "reward", [4.0, 5.0], 2),
         ("tinker.jsonl", "tinker-cookbook", "kl_mu_theta_k1", [0.001, 0.002], 1),
         ("tinker.jsonl", "tinker-cookbook", "zero_variance_share", [0.25, 0.5], 1),
+        ("prime_rl_orchestrator.log", "prime-rl", "reward", [0.4353, 0.45], 1),
+        ("prime_rl_orchestrator.log", "prime-rl", "zero_variance_share", [0.25, 0.5], 1),
+        ("prime_rl_orchestrator.log", "prime-rl", "lag_max", [0.0, 2.0], 1),
+        ("prime_rl_trainer.log", "prime-rl", "kl_mu_theta_k3", [0.0012, 0.0015], 1),
+        ("prime_rl_trainer.log", "prime-rl", "grad_norm", [0.041, 0.045], 1),
+        ("nemo_console.log", "nemo-rl", "reward", [0.3, 0.4], 4),
+        ("nemo_console.log", "nemo-rl", "kl_mu_theta_k3", [0.003, 0.004], 4),
+        ("ms_swift.jsonl", "trl", "reward", [0.4, 0.5], 10),
+        ("twinkle.jsonl", "twinkle", "reward", [0.34375, 0.375], 1),
+        ("twinkle.jsonl", "twinkle", "truncated_share", [0.25, 1.0], 1),
+        ("twinkle.jsonl", "twinkle", "zero_variance_share", [0.5], 1),
+        ("baseten.jsonl", "baseten-loops", "reward_std", [0.31, 0.28], 2),
     ],
 )
 def test_a_golden_log(file: str, framework: str, column: str, expected: list[float], last_step: float) -> None:
@@ -197,3 +210,37 @@ def test_rollouts_and_updates_on_one_axis(tmp_path: Path) -> None:
     run = read_run(tmp_path)
     assert run.series["grad_norm"].steps[-1] == pytest.approx(39 / 4)
     assert any("4 times as fast" in note for note in run.notes)
+
+
+def test_both_consoles_of_prime_rl_are_one_run(tmp_path: Path) -> None:
+    for part in ("orchestrator", "trainer"):
+        (tmp_path / f"{part}.log").write_bytes((GOLDEN / f"prime_rl_{part}.log").read_bytes())
+    run = read_run(tmp_path)
+    assert {"reward", "kl_mu_theta_k3"} <= set(run.series)
+
+
+def test_one_of_several_runs_of_an_export_is_named() -> None:
+    table = GOLDEN / "wandb_two_runs.csv"
+    assert values(Path(f"{table}::good"), "reward") == [0.25, 0.75]
+    assert values(Path(f"{table}::bad"), "reward") == [0.5, 0.0]
+    with pytest.raises(UsageError, match=r"several runs \(bad, good\); name one: .*::RUN"):
+        read_run(table)
+    with pytest.raises(UsageError, match="name one"):
+        read_run(f"{table}::other")
+
+
+def test_the_step_can_be_mapped_too(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    rows = [{"step": row, "updates_done": 8 * row, "score": 0.5} for row in range(4)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = read_run(file, mapping={"reward": "score", "step": "updates_done"})
+    assert run.series["reward"].steps.tolist() == [0, 8, 16, 24]
+    assert run.step_name == "updates_done"
+    with pytest.raises(UsageError, match="--map step=none: the log has no such name"):
+        read_run(file, mapping={"reward": "score", "step": "none"})
+
+
+def test_a_refusal_names_the_files_that_trainers_write(tmp_path: Path) -> None:
+    (tmp_path / "out.log").write_text("nothing here\n")
+    with pytest.raises(UsageError, match=r"metrics\.jsonl of prime-rl"):
+        read_run(tmp_path / "out.log")

@@ -1,0 +1,61 @@
+"""Console lines with labels for people: `Step 3 | Reward: 0.4 | ...` of prime-rl, and the results NeMo-RL lists."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from vcpo_bench.analysis.logs.values import number
+
+_STEP_LINE = re.compile(r"\bStep (\d+) \| (.+)$")
+_HEADER = re.compile(r"={5,} Step (\d+)(?:/\d+)? ={5,}")
+_RESULTS = "Training Results:"
+_BULLET = re.compile(r"^\s*[•*-] ([A-Z][\w .]*): (\S+)")
+
+
+class LabelledRow(NamedTuple):
+    """Values by label, and the step of the line."""
+
+    step: float
+    values: dict[str, float]
+
+
+class LabelledLines:
+    """Takes one line after another; remembers the step that the header of a list named."""
+
+    def __init__(self) -> None:
+        self._step: float | None = None
+        self._listing = False
+
+    def take(self, line: str) -> LabelledRow | None:
+        """The values of a line; None where it holds none."""
+        if (match := _STEP_LINE.search(line)) is not None:
+            return LabelledRow(float(match.group(1)), _values(match.group(2).split(" | ")))
+        if (match := _HEADER.search(line)) is not None:
+            self._step, self._listing = float(match.group(1)), False
+        elif _RESULTS in line:
+            self._listing = self._step is not None
+        elif self._listing and self._step is not None:
+            bullet = _BULLET.match(line)
+            if bullet is not None:
+                values = _values([f"{bullet.group(1)}: {bullet.group(2)}"])
+                return LabelledRow(self._step, values)
+            self._listing = not line.strip()
+        return None
+
+
+def _values(parts: list[str]) -> dict[str, float]:
+    """`Reward: 0.4`, `Time: 3.1s`, `Trainable: 60/64` (a share) as numbers by label."""
+    found = {}
+    for part in parts:
+        label, colon, text = part.partition(": ")
+        value = _value(text.split()[0]) if colon and text.strip() else None
+        if value is not None:
+            found[label.strip()] = value
+    return found
+
+
+def _value(text: str) -> float | None:
+    above, slash, below = text.rstrip("s%").partition("/")
+    value, whole = number(above), number(below) if slash else 1.0
+    return value / whole if value is not None and whole else None
