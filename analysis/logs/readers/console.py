@@ -57,7 +57,7 @@ def read_console(path: Path, rows: LogRows) -> None:
         raise NotYetError(
             f"{path}: no line holds metrics as a known trainer prints them; give the file that yours writes: "
             "trainer_state.json of TRL, logging.jsonl of ms-swift, metrics.jsonl of prime-rl, tinker-cookbook or "
-            "Twinkle, steps.jsonl of Baseten, the file logger of verl, and of others the TensorBoard folder or a CSV export"
+            "Twinkle, steps.jsonl of Baseten, the file logger of verl, and of others TensorBoard or a CSV export"
         )
 
 
