@@ -17,7 +17,7 @@ FRAMEWORK = typer.Option(
     metavar="NAME", help="Trainer that wrote the log. By default it is found from the names in the log."
 )
 MAP = typer.Option(
-    "--map", metavar="LIST", help="Map our columns to the log's metric names, such as reward=KEY,entropy=KEY,step=KEY."
+    "--map", metavar="LIST", help="Map our columns to the log's metric names, such as reward=KEY,step=KEY."
 )
 
 CALIBRATION = typer.Option(
