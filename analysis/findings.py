@@ -43,13 +43,11 @@ class Findings:
         tables: By name, rows numbered from 0.
         cells_behind: How to get from rows of each table to the cells they were computed from.
         statements: The sentences in reading order.
-        documents: Further files by file name, for other commands to read.
     """
 
     tables: dict[str, pd.DataFrame]
     cells_behind: dict[str, CellsBehind]
     statements: list[Finding] = field(default_factory=list)
-    documents: dict[str, str] = field(default_factory=dict)
 
     def finding(self, topic: str, text: str, table: str, rows: pd.DataFrame, columns: tuple[str, ...]) -> Finding:
         """A sentence that rests on some rows of a table.

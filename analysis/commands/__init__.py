@@ -22,7 +22,7 @@ def run(name: str, folder: str | Path | Iterable[str | Path], include_partial: b
         include_partial: Also use running or interrupted cells.
 
     Returns:
-        Statements, those about damaged files and mixed versions first, with their tables and documents.
+        Statements, those about damaged files and mixed versions first, with their tables.
 
     Raises:
         UsageError: There is no such analysis, no results, or results of different versions of the rules.
@@ -39,5 +39,4 @@ def run_on(analysis: Analysis, results: Results) -> Findings:
         found.tables | {table: rows for table, rows in before.tables.items() if table in needed},
         before.cells_behind | found.cells_behind,
         before.statements + found.statements,
-        found.documents,
     )

@@ -1,4 +1,4 @@
-"""`lab analyze prediction`: can failure be predicted, how early, at what cost, and does ESS add anything?"""
+"""`lab analyze prediction`: can failure be predicted, how early, and at what cost?"""
 
 from __future__ import annotations
 
@@ -11,39 +11,24 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.findings import NOTE, CellsBehind, Finding, Findings, agreeing, own_key
-from vcpo_bench.analysis.prediction import added_value_sentences as added
-from vcpo_bench.analysis.prediction import model_sentences as models
 from vcpo_bench.analysis.prediction import sentences as say
-from vcpo_bench.analysis.prediction.added_value_of_ess import increment_table
-from vcpo_bench.analysis.prediction.alarm_sentences import alarms
-from vcpo_bench.analysis.prediction.auroc import auroc_by_signal, auroc_table, matching_table
-from vcpo_bench.analysis.prediction.export_detectors import detectors_json
-from vcpo_bench.analysis.prediction.generalization import generalization_table
-from vcpo_bench.analysis.prediction.hazard import hazard_table
-from vcpo_bench.analysis.prediction.null_models import nulls_table
-from vcpo_bench.analysis.prediction.operating_points import alarm_tables
+from vcpo_bench.analysis.prediction.alarms import alarms_table
+from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
 from vcpo_bench.analysis.prediction.overview import PLACE, failures_table, recorded_signals, runs_table, signals_table
-from vcpo_bench.analysis.prediction.panel import LEADS, LEAST_RUNS, Panel, build_panel, panels_by_signal
-from vcpo_bench.analysis.prediction.risk_models import horizon_tables
-from vcpo_bench.analysis.prediction.sensitivity import definitions_table, placements_table, regimes_table
-from vcpo_bench.analysis.prediction.signal_verdicts import verdict_table
+from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, Panel, build_panel, panels_by_signal
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import integer
 
 LEAST_LAG = 2
 """Runs at a smaller lag are left out unless asked for."""
-_RUN_BY_RUN = ("failures", "misses", "false_alarms", "placements")
 
 
 def analyze_prediction(results: Results, least_lag: int = LEAST_LAG) -> Findings:
-    """Can failure be predicted, how early, at what cost, and does ESS add anything over what is known anyway?
+    """Can failure be predicted, how early, and at what cost in false alarms?
 
-    Tables: `runs` (all that were started), `failures`, `signals` (what each is), `verdicts` (what each turned out to
-    be), `auroc`, `matching`, `nulls`, `increment`, `operating`, `episodes`, `misses`, `false_alarms`,
-    `thresholds`, `generalization`, `hazard`, `models`, `td_auc`, `calibration`, `definitions`,
-    `regimes`, `placements`. Each is documented by the function of its name in `analysis.prediction`. Document:
-    `detectors.json`, for `analysis.monitoring.alarm_panel.AlarmPanel`.
+    Tables: `runs` (all that were started), `failures`, `signals` (what each is), `auroc`, `matching`, `alarms`. Each is
+    documented by the function of its name in `analysis.prediction`.
 
     Args:
         results: The runs.
@@ -54,24 +39,19 @@ def analyze_prediction(results: Results, least_lag: int = LEAST_LAG) -> Findings
         UsageError: No run is at this lag or a larger one.
     """
     results = at_least_lag(results, least_lag)
-    panel = build_panel(results, samples=True)
+    panel = build_panel(results)
     found = Findings({"runs": runs_table(results), "signals": signals_table(recorded_signals(results, panel))}, {})
     if panel.recorded():
-        found.tables |= {"failures": failures_table(panel)} | panel_tables(panel)
-        found.tables["definitions"] = definitions_table(panel, results)
-    found.cells_behind |= cells_behind(found.tables, panel) | {"runs": agreeing(results.cells, *PLACE)}
+        found.tables |= {"failures": failures_table(panel), "auroc": auroc_table([panel])}
+        found.tables |= {"matching": matching_table(panel), "alarms": alarms_table(panel)}
+    found.cells_behind |= _cells_behind(found.tables, panel.runs["key"], _recorded(panel))
+    found.cells_behind |= {"failures": own_key, "runs": agreeing(results.cells, *PLACE)}
     if not panel.recorded():
         found.statements.append(_nothing_to_predict(found))
         return found
     found.statements += [*say.runs(found), *say.shared_fates(found), *say.twins(found, panel)]
-    found.statements += say.failing_methods(found)
-    found.statements += say.primary_endpoint(found)
-    found.statements += [*say.signal_verdicts(found), *added.matching(found), *added.null_models(found)]
-    found.statements += [*added.increments(found), *say.unseen_failures(found), *alarms(found)]
-    found.statements += [*models.hazards(found), *models.risk_models(found), *added.other_definitions(found)]
-    found.statements += say.unrecorded_signals(found)
-    study = ", ".join(folder.name for folder in results.folders)
-    found.documents["detectors.json"] = detectors_json(panel, found.tables["episodes"], study)
+    found.statements += [*say.failing_methods(found), *say.primary_endpoint(found), *say.rivals(found)]
+    found.statements += [*say.alarms(found), *say.unrecorded_signals(found)]
     return found
 
 
@@ -131,28 +111,10 @@ def analyze_auroc(results: Results) -> Findings:
             recorded.update(_recorded(panel))
             yield panel
 
-    tables = {"auroc": auroc_by_signal(panels(), LEADS)}
+    tables = {"auroc": auroc_table(panels())}
     found = Findings(tables, _cells_behind(tables, judged, recorded))
     found.statements += say.primary_endpoint(found)
     return found
-
-
-def panel_tables(panel: Panel) -> dict[str, pd.DataFrame]:
-    """All tables that need nothing but the runs side by side."""
-    tables = {"auroc": auroc_table(panel), "matching": matching_table(panel), "nulls": nulls_table(panel)}
-    tables["verdicts"] = verdict_table(tables["auroc"], tables["matching"], tables["nulls"])
-    tables["increment"] = increment_table(panel)
-    alarm = alarm_tables(panel)
-    tables |= alarm._asdict()
-    tables["generalization"] = generalization_table(panel, alarm.generalization)
-    tables["hazard"] = hazard_table(panel)
-    tables |= horizon_tables(panel)._asdict()
-    return tables | {"regimes": regimes_table(panel), "placements": placements_table(panel)}
-
-
-def cells_behind(tables: Iterable[str], panel: Panel) -> dict[str, CellsBehind]:
-    """For each table, the runs that recorded the signals its rows name, or all judged runs."""
-    return _cells_behind(tables, panel.runs["key"], _recorded(panel))
 
 
 def _recorded(panel: Panel) -> dict[str, pd.Series]:
@@ -164,12 +126,14 @@ def _recorded(panel: Panel) -> dict[str, pd.Series]:
 def _cells_behind(
     tables: Iterable[str], judged: pd.Series, recorded: Mapping[str, pd.Series]
 ) -> dict[str, CellsBehind]:
+    """For each table, the runs that recorded the signals its rows name, or all judged runs."""
+
     def behind(rows: pd.DataFrame) -> Iterable[str]:
         if "signal" not in rows or "recorded" in rows:
             return judged
         return [key for name in rows["signal"].unique() for key in recorded.get(name, judged)]
 
-    return {name: own_key if name in _RUN_BY_RUN else behind for name in tables}
+    return dict.fromkeys(tables, behind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +141,7 @@ class Prediction(Analysis):
     """`vcpo-bench lab analyze prediction`."""
 
     name = "prediction"
-    summary = "Whether failure can be predicted, how early, at what cost, and what ESS adds"
+    summary = "Whether failure can be predicted, how early, and at what cost"
 
     least_lag: int = integer(LEAST_LAG, minimum=0)
 

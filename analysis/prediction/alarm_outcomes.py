@@ -28,9 +28,6 @@ class Outcomes:
         known: The signal was recorded in this run.
         caught: The failure was announced in time.
         lead: Updates from the first episode that caught it to the onset; NaN otherwise.
-        late: Not caught, and an episode began too late to act on, or within FURTHEST updates after.
-        early: Not caught, not late, and an episode began too early to be credited.
-        hits: Episodes that announce the failure in time.
         false: Episodes that announce nothing.
         exposure: Updates at which an alarm would have been false.
         first: Updates applied when the first episode began, before any failure; infinite: none.
@@ -39,9 +36,6 @@ class Outcomes:
     known: Flags
     caught: Flags
     lead: Array
-    late: Flags
-    early: Flags
-    hits: Array
     false: Array
     exposure: Array
     first: Array
@@ -91,51 +85,17 @@ def outcomes(level: Array, threshold: NDArray[np.float64] | float, time: Clock) 
     """What a detector does that alarms where its `held` level [N, S] exceeds the threshold: one, or one per run [N]."""
     limit = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (len(level),))[:, None]
     begin = beginnings(level > limit)
-    hits = (begin & time.timely).sum(axis=1)
-    caught = hits > 0
+    caught = np.asarray((begin & time.timely).any(axis=1))
     first_hit = np.argmax(begin & time.timely, axis=1)
     lead = np.where(caught, time.lead[np.arange(len(level)), first_hit], np.nan)
-    tardy = (begin & (time.lead < NEAREST) & (time.lead > -FURTHEST)).any(axis=1)
     false = (begin & time.peaceful).sum(axis=1)
-    failed = np.isfinite(time.lead[:, 0])
     heard = begin & time.at_risk
     first = np.where(heard.any(axis=1), np.argmax(heard, axis=1) + 1.0, np.inf)
     return Outcomes(
         known=np.asarray(np.isfinite(level).any(axis=1)),
         caught=caught,
         lead=lead,
-        late=failed & ~caught & tardy,
-        early=failed & ~caught & ~tardy & (false > 0),
-        hits=hits.astype(np.float64),
         false=false.astype(np.float64),
         exposure=time.peaceful.sum(axis=1).astype(np.float64),
         first=first,
     )
-
-
-def placebo(
-    result: Outcomes, time: Clock, failed: Flags, unit: NDArray[np.int64], draws: int = 2000, seed: int = 0
-) -> tuple[float, Array]:
-    """Random alarms at the same rate of episodes per update at risk. Runs of a unit have the same luck.
-
-    A detector tends to alarm in all seeds of a configuration or in none. Luck drawn for each run would vary too little.
-
-    Args:
-        result: Of the detector that sets the rate.
-        time: Of the study.
-        failed: Which failed runs count [N].
-        unit: Which unit each run belongs to [N].
-        draws: How many times the random alarms are drawn.
-        seed: Of the draws.
-
-    Returns:
-        Expected share of these failures that random alarms announce in time, and the number they announce in each draw.
-    """
-    risk = time.at_risk.sum(axis=1)[result.known]
-    began = (result.hits + result.false)[result.known].sum()
-    rate = began / max(float(risk.sum()), 1.0)
-    chance = 1 - (1 - rate) ** time.timely.sum(axis=1)[failed]
-    _, of = np.unique(unit[failed], return_inverse=True)
-    luck = np.random.default_rng(seed).random((draws, int(of.max(initial=-1)) + 1))[:, of]
-    announced = (luck < chance).sum(axis=1).astype(np.float64)
-    return (float(chance.mean()) if chance.size else float("nan")), announced

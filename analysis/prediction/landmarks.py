@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +37,6 @@ class RiskSets:
     controls: Flags
     stratum: NDArray[np.int64]
 
-    def among(self, runs: Flags) -> RiskSets:
-        """The same with no other runs [N] than these."""
-        kept = runs[self.case]
-        return RiskSets(self.case[kept], self.row[kept], self.controls[kept] & runs, self.stratum[kept])
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -51,14 +45,14 @@ class Comparison:
     Attributes:
         case: Index of each failed run with a score and a scored control [C].
         usable: Which controls have a score [C, N].
-        wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N]; in float32, whose sums of halves
-            are exact up to millions of runs, or in float64 where wins are averaged.
+        wins: 1 where the control's score is lower, 1/2 where equal, else 0 [C, N]; sums of halves are exact in float32
+            up to millions of runs.
         stratum: As in `RiskSets` [C].
     """
 
     case: NDArray[np.int64]
     usable: Flags
-    wins: Array | NDArray[np.float32]
+    wins: NDArray[np.float32]
     stratum: NDArray[np.int64]
 
     def placements(self) -> Array:
@@ -76,16 +70,6 @@ class Comparison:
     def replicates(self, draws: Array, cluster: NDArray[np.int64] | None = None) -> Array:
         """AUROC in each bootstrap replicate [B]; NaN where a replicate holds no case with a control.
 
-        Args:
-            draws: How often each run was drawn, shape [B, N].
-            cluster: Which runs were drawn together [N]; None: each by itself.
-        """
-        weight, total = self.weighted_wins(draws, cluster)
-        return mean_share(draws[:, self.case], weight, total)
-
-    def weighted_wins(self, draws: Array | NDArray[np.float32], cluster: NDArray[np.int64] | None = None) -> Array:
-        """The number of controls of each case in each replicate, and how many of them it outranks: `[2, B, C]`.
-
         Controls of the case's own cluster count once, however often that was drawn: each copy of a cluster has its own.
         Counted as often as they are drawn, pairs within clusters would weigh about twice as much as in the sample.
 
@@ -93,75 +77,44 @@ class Comparison:
             draws: How often each run was drawn, shape [B, N].
             cluster: Which runs were drawn together [N]; None: each by itself.
         """
-        weight, total = found = np.empty((2, len(draws), self.case.size))
+        weight, total = np.empty((2, len(draws), self.case.size))
         for one in np.unique(self.stratum):  # its cases share their controls, which are few among many runs
             mine = self.stratum == one
             runs = self.usable[mine].any(axis=0)
             usable, wins = self.usable[np.ix_(mine, runs)], self.wins[np.ix_(mine, runs)]
-            drawn: NDArray[Any] = draws[:, runs].astype(wins.dtype, copy=False)
-            first, which = _distinct(usable)  # at the same step they share all of them
-            weight[:, mine] = (drawn @ usable[first].T.astype(wins.dtype))[:, which]
+            drawn = draws[:, runs].astype(wins.dtype)
+            weight[:, mine] = drawn @ usable.T.astype(wins.dtype)
             total[:, mine] = drawn @ (wins * usable).T
         if cluster is not None:
             own = self.usable & (cluster[self.case][:, None] == cluster[None, :])
             copies = draws[:, self.case] - 1
             weight -= copies * own.sum(axis=1)
             total -= copies * (self.wins * own).sum(axis=1)
-        return found
+        mine = draws[:, self.case] * (weight > 0)
+        share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+        number = mine.sum(axis=1)
+        return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
 
 
-def mean_share(drawn: Array | NDArray[np.float32], weight: Array, total: Array) -> Array:
-    """Mean share of its controls that a case outranks, in each replicate [B]; NaN without a case that has a control.
-
-    Args:
-        drawn: How often each case was drawn [B, C].
-        weight: How many of its controls were [B, C].
-        total: How many of these it outranks [B, C].
-    """
-    mine = drawn * (weight > 0)
-    share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
-    number = mine.sum(axis=1)
-    return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
-
-
-def risk_sets(
-    panel: Panel,
-    lead: int,
-    match: Sequence[str] = MATCH,
-    groups: NDArray[np.int64] | None = None,
-    guard: int = GUARD,
-) -> RiskSets:
+def risk_sets(panel: Panel, lead: int, match: Sequence[str] = MATCH) -> RiskSets:
     """The failed runs that have a landmark at this lead, and their controls.
 
     Args:
         panel: The runs.
-        lead: Updates between landmark and onset; negative: that many updates after it.
+        lead: Updates between landmark and onset.
         match: Columns of `panel.runs` in which a control agrees with its case.
-        groups: Optional further number per run [N] in which they must agree (a fold).
-        guard: A control does not fail until this many updates after its case.
     """
     case = np.flatnonzero(panel.failed & (panel.found - lead >= 1) & (panel.found - lead <= panel.length))
     stratum = panel.strata(match)
     alike = stratum[case][:, None] == stratum[None, :]
-    if groups is not None:
-        alike &= groups[case][:, None] == groups[None, :]
     found = panel.found[case][:, None]
-    watched = (panel.end[None, :] >= np.maximum(found, found - lead)) & (panel.found[None, :] > found + guard)
+    watched = (panel.end[None, :] >= found) & (panel.found[None, :] > found + GUARD)
     return RiskSets(case, (panel.found[case] - lead - 1).astype(np.int64), alike & watched, stratum[case])
 
 
-def compare(scores: Array, sets: RiskSets) -> Comparison:
-    """Rank every case among its controls by scores [N, S]; runs without a score at the landmark are left out."""
-    return ranked(scores[:, sets.row].T, sets)
-
-
-def compare_signal(panel: Panel, name: str, sets: RiskSets) -> Comparison:
-    """`compare` by the scores of a signal."""
-    return ranked(panel.scores_at(name, sets.row), sets)
-
-
-def ranked(at: Array, sets: RiskSets) -> Comparison:
-    """Compare by scores read at each case's landmark [C, N]."""
+def compare(panel: Panel, name: str, sets: RiskSets) -> Comparison:
+    """Rank every case among its controls by a signal; runs without a score at the landmark are left out."""
+    at = panel.scores_at(name, sets.row)
     own = at[np.arange(sets.case.size), sets.case]
     usable = sets.controls & np.isfinite(at)
     kept = np.isfinite(own) & usable.any(axis=1)
@@ -172,34 +125,9 @@ def ranked(at: Array, sets: RiskSets) -> Comparison:
     return Comparison(sets.case[kept], usable, wins, sets.stratum[kept])
 
 
-def _distinct(rows: Flags) -> tuple[list[int], list[int]]:
-    """Where each distinct row is first, and for every row which of these it equals."""
-    found: dict[bytes, int] = {}
-    number = [found.setdefault(row.tobytes(), len(found)) for row in rows]
-    first: dict[int, int] = {}
-    for row, one in enumerate(number):
-        first.setdefault(one, row)
-    return list(first.values()), number
-
-
-def area_at(at: Array, sets: RiskSets) -> float:
-    """AUROC alone, from scores read at each case's landmark [C, N]; quick, for drawing nulls."""
-    own = at[np.arange(sets.case.size), sets.case][:, None]
-    known = sets.controls & ~np.isnan(at)
-    number = known.sum(axis=1) * ~np.isnan(own[:, 0])
-    lower = ((at < own) & known).sum(axis=1) + 0.5 * ((at == own) & known).sum(axis=1)
-    kept = number > 0
-    return float((lower[kept] / number[kept]).mean()) if kept.any() else float("nan")
-
-
 def bootstrap_draws(panel: Panel, replications: int, seed: int = 0) -> Array:
     """How often each run is drawn [B, N] when whole configurations are resampled."""
-    number = panel.cluster
-    names, member = np.unique(number, return_inverse=True)
-    return draws_of(names.size, replications, seed)[:, member]
-
-
-def draws_of(units: int, replications: int, seed: int = 0) -> Array:
-    """How often each of so many independent units is drawn [B, U]."""
-    generator = np.random.default_rng(seed)
-    return generator.multinomial(units, np.full(units, 1 / units), size=replications).astype(np.float64)
+    names, member = np.unique(panel.cluster, return_inverse=True)
+    share = np.full(names.size, 1 / names.size)
+    drawn = np.random.default_rng(seed).multinomial(names.size, share, size=replications)
+    return drawn.astype(np.float64)[:, member]

@@ -7,7 +7,6 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.monitoring.signal import all_signals
-from vcpo_bench.analysis.prediction.k_hat_signal import POOLED, TAIL
 from vcpo_bench.analysis.prediction.panel import Panel
 from vcpo_bench.analysis.results import Results
 
@@ -59,6 +58,5 @@ def recorded_signals(results: Results, panel: Panel) -> list[str]:
 def signals_table(recorded: list[str]) -> pd.DataFrame:
     """What each signal is: `signal`, `meaning`, `role`, `recorded` (by at least one run)."""
     rows = [(one.name, one.summary, one.role) for one in all_signals().values()]
-    rows.append((TAIL, f"Pareto k-hat of the sequence weights recorded in the last {POOLED} updates", "weights"))
     table = pd.DataFrame(rows, columns=["signal", "meaning", "role"])
     return table.assign(recorded=table["signal"].isin(recorded))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.collapse.rule import UNDECIDED, CollapseRule, events
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.monitoring.signal import Signal, all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean, streamed_mean_at
-from vcpo_bench.analysis.prediction.k_hat_signal import TAIL, tail_indices
 from vcpo_bench.analysis.prediction.signal_values import each_signal, signal_values
 from vcpo_bench.analysis.prediction.twins import HISTORY, joined, twin_groups
 from vcpo_bench.analysis.results import Results
@@ -67,7 +66,9 @@ class Panel:
     end: Array
     stride: int
     twins: NDArray[np.int64] | None = None
-    _strata: dict[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
+    _strata: dict[tuple[str, ...], NDArray[np.int64]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @cached_property
     def failed(self) -> Flags:
@@ -88,14 +89,10 @@ class Panel:
         """Trailing mean [N, S] of a signal, as `analysis.monitoring.detectors.Detector.scores` gives it."""
         return streamed_mean(self.values[name], window)
 
-    def scores_of(self, name: str, run: NDArray[np.int64], row: NDArray[np.int64]) -> Array:
-        """`scores(name)[run, row]` [R], without the others: all of every signal would not fit in memory."""
-        return streamed_mean_at(self.values[name], run, row, WINDOW)
-
-    def scores_at(self, name: str, row: NDArray[np.int64], runs: NDArray[np.int64] | None = None) -> Array:
-        """`scores(name)[:, row].T` [C, N], without the others; of some runs only, if these are given."""
+    def scores_at(self, name: str, row: NDArray[np.int64]) -> Array:
+        """`scores(name)[:, row].T` [C, N], without the others: all of every signal would not fit in memory."""
         rows, place = np.unique(row, return_inverse=True)
-        every = np.arange(len(self.runs)) if runs is None else runs
+        every = np.arange(len(self.runs))
         return streamed_mean_at(self.values[name], every[None, :], rows[:, None], WINDOW)[place]
 
     def recorded(self) -> list[str]:
@@ -129,25 +126,8 @@ class Panel:
             for runs in (failed, healthy)
         )
 
-    def judged_by(self, verdicts: pd.DataFrame) -> Panel:
-        """The same runs and signals under other verdicts; runs these do not apply to are never at risk.
 
-        Args:
-            verdicts: Of `analysis.collapse.rule.events`, all runs.
-        """
-        here = self.runs[["key"]].merge(verdicts, on="key", how="left", validate="one_to_one")
-        onset, found, end = _times(here, self.stride)
-        end[(here["event"] == "not applicable").to_numpy()] = -1.0
-        runs = self.runs.assign(event=here["event"], failed=np.isfinite(onset))
-        return replace(self, runs=runs, onset=onset, found=found, end=end)
-
-
-def build_panel(
-    results: Results,
-    signals: Mapping[str, Signal] | None = None,
-    rule: CollapseRule | None = None,
-    samples: bool = False,
-) -> Panel:
+def build_panel(results: Results, signals: Mapping[str, Signal] | None = None) -> Panel:
     """Judge every run by the rule of `analysis.collapse.rule` and lay out its signals.
 
     Runs to which the rule does not apply, and runs without a table of updates, are left out of `runs`; the caller
@@ -156,19 +136,14 @@ def build_panel(
     Args:
         results: The runs.
         signals: What to compute from their tables of updates; None: every signal.
-        rule: None: the default parameters.
-        samples: Also read the recorded trajectories, for `TAIL`.
     """
-    bare = _judged(results, rule)
-    values = signal_values(results, list(bare.runs["key"]), bare.updates, signals or all_signals())
-    if samples:
-        values[TAIL] = tail_indices(results, list(bare.runs["key"]), next(iter(values.values())).shape[1])
-    return bare.with_values(values)
+    bare = _judged(results)
+    return bare.with_values(signal_values(results, list(bare.runs["key"]), bare.updates, signals or all_signals()))
 
 
 def panels_by_signal(results: Results) -> Iterator[Panel]:
     """`build_panel` with one signal at a time, for what looks at each signal alone: much less memory."""
-    bare = _judged(results, None)
+    bare = _judged(results)
     signals = all_signals()
     for name, values in each_signal(results, list(bare.runs["key"]), bare.updates, signals):
         yield bare.with_values({name: values})
@@ -189,8 +164,8 @@ class _Judged(NamedTuple):
         return Panel(self.runs, values, self.onset, self.found, self.end, self.stride, self.twins)
 
 
-def _judged(results: Results, rule: CollapseRule | None) -> _Judged:
-    verdicts = events(results, rule)
+def _judged(results: Results) -> _Judged:
+    verdicts = events(results)
     lengths = results.step_columns().groupby("key", sort=False)["step"].max()
     judged = verdicts[(verdicts["event"] != "not applicable") & verdicts["key"].isin(lengths.index)]
     judged = judged.sort_values("key", kind="stable").reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""What a prediction study says about its runs and signals. A number that rests on too few runs is not given."""
+"""What is said of runs, signals and alarms. A number that rests on too few runs is not given."""
 
 from __future__ import annotations
 
@@ -10,33 +10,37 @@ import pandas as pd
 
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
-from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
-from vcpo_bench.analysis.prediction.covariates import KNOWN_BEFORE
+from vcpo_bench.analysis.prediction.alarm_outcomes import FURTHEST, NEAREST
+from vcpo_bench.analysis.prediction.alarms import NUMBERS
+from vcpo_bench.analysis.prediction.auroc import SAME_CONFIGURATION
 from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, NEEDED, PRIMARY_LEAD, TOO_FEW, Panel
-from vcpo_bench.analysis.prediction.signal_verdicts import AHEAD
+from vcpo_bench.analysis.prediction.thresholds import OPERATING
 from vcpo_bench.analysis.wording import interval_of, with_interval
 
 RUNS = "runs"
-"""Topic: what became of the runs of the study."""
+"""Topic: what became of the runs."""
 AUROC = "auroc"
 """Topic: how well ESS ranks the runs that will fail, by lead."""
-VERDICTS = "verdicts"
-"""Topic: what each signal turned out to be."""
+RIVALS = "rivals"
+"""Topic: how well other signals rank them, and what is left among seeds of one configuration."""
+ALARMS = "alarms"
+"""Topic: what alarms would have announced, at what cost."""
 
-_COUNTS = ("started", "healthy", "collapsed", "nan", "stopped", "not_judged")
+_RUN_COUNTS = ("started", "healthy", "collapsed", "nan", "stopped", "not_judged")
 _AREA = ("signal", "lead", "n_collapsed", "n_healthy", "value", "low", "high", "verdict")
+_LEVEL = 0.05
 
 
 def runs(found: Findings) -> Iterator[Finding]:
     """How many runs were started, what became of them, and when they failed."""
     table, failures = found.tables["runs"], found.tables["failures"]
-    total = table[list(_COUNTS)].sum()
+    total = table[list(_RUN_COUNTS)].sum()
     text = (
         f"{total['started']} runs were started: {total['collapsed']} collapsed, {total['nan']} ended as nan, "
         f"{total['healthy']} never failed, {total['stopped']} were stopped by an alarm (censored), and the collapse "
         f"rule does not apply to {total['not_judged']}."
     )
-    yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_COUNTS))
+    yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_RUN_COUNTS))
     if len(failures):
         text = f"Half of the {len(failures)} failures began by update {failures['onset'].median():.0f}."
         yield found.finding(RUNS, text, "failures", failures, ("key", "event", "onset"))
@@ -57,20 +61,18 @@ def shared_fates(found: Findings) -> Iterator[Finding]:
     if few < LEAST_CONFIGURATIONS:
         text += f": with failed or healthy runs in only {few} of them, fewer than {LEAST_CONFIGURATIONS}, none is given"
     text += "."
-    yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_COUNTS))
+    yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_RUN_COUNTS))
 
 
 def twins(found: Findings, panel: Panel) -> Iterator[Finding]:
     """How many runs are one run until shortly before a failure, if any are."""
-    if panel.twins is None:
-        return
-    sizes = np.bincount(panel.twins)
+    sizes = np.bincount(panel.twins) if panel.twins is not None else np.zeros(1, dtype=np.int64)
     several = sizes[sizes > 1]
     if several.size:
         text = (
             f"{several.sum()} runs record the same as another of them until {PRIMARY_LEAD} updates before a failure "
             f"({several.size} different): only their lags differ, and these come into effect later. Their "
-            "configurations count as one, and none trains what is judged on another."
+            "configurations count as one."
         )
         yield found.finding(RUNS, text, "runs", found.tables["runs"], ("task", "method", "staleness", "lr"))
 
@@ -89,15 +91,14 @@ def failing_methods(found: Findings) -> Iterator[Finding]:
     yield found.finding(RUNS, f"Failures by method: {named}{rest}.", "runs", table, columns)
     if rows[0]["failed"] > total / 2 and len(rows) > 1:
         text = (
-            f"{rows[0]['failed'] / total:.0%} of the failures occur under {rows[0]['method']}. Telling it from the "
-            "other methods is most of what a signal does here, and the method is known without looking at the run: see "
-            "`+rate+method` in `matching`, `configuration` in `increment`, and the held-out methods."
+            f"{rows[0]['failed'] / total:.0%} of the failures occur under {rows[0]['method']}, which is known without "
+            "looking at the run: see `matching`."
         )
         yield found.finding(RUNS, text, "runs", table, columns)
 
 
 def primary_endpoint(found: Findings) -> Iterator[Finding]:
-    """ESS at the primary lead, at the other leads, and its precision."""
+    """ESS at the primary lead, and at the other leads."""
     table = found.tables["auroc"]
     here = table[table["signal"] == PRIMARY]
     if here.empty:
@@ -111,60 +112,71 @@ def primary_endpoint(found: Findings) -> Iterator[Finding]:
         text = f"{what}: too few runs or configurations ({_counts(main)}; {NEEDED})."
         yield found.finding(AUROC, text, "auroc", part, _AREA)
         return
-    half = hanley_mcneil(main["value"], main["n_collapsed"], main["n_healthy"])
-    text = (
-        f"{what}: AUROC {interval_of(main)}, {main['verdict']} ({_counts(main)}; as many independent runs would give "
-        f"about ±{half:.2f})."
-    )
+    text = f"{what}: AUROC {interval_of(main)}, {main['verdict']} ({_counts(main)})."
     yield found.finding(AUROC, text, "auroc", part, _AREA)
-    before_first = here.sort_values("lead", key=lambda leads: leads.where(leads > 0, 1000 - leads))
-    leads = "; ".join(_at_lead(row) for row in before_first.to_dict("records"))
+    leads = "; ".join(f"{row['lead']} before {value_or_too_few(row)}" for row in here.to_dict("records"))
     yield found.finding(AUROC, f"AUROC of ESS by lead in updates: {leads}.", "auroc", here, _AREA)
-    text = (
-        f"Area under the precision-recall curve of ESS at lead {PRIMARY_LEAD}: {interval_of(main, 'auprc', 3)}; chance "
-        f"is the prevalence, {main['prevalence']:.3f}."
-    )
-    columns = ("signal", "lead", "auprc", "auprc_low", "auprc_high", "prevalence")
-    yield found.finding(AUROC, text, "auroc", part, columns)
 
 
-def signal_verdicts(found: Findings) -> Iterator[Finding]:
-    """What each signal turned out to be, those that warn ahead first and with their AUROC."""
-    verdicts, columns = found.tables["verdicts"], ("signal", "verdict", "reach")
-    here = verdicts[(verdicts["verdict"] == AHEAD) | ~verdicts["signal"].isin(KNOWN_BEFORE)]
-    ahead = here[here["verdict"] == AHEAD]
-    if len(ahead):
-        named = ", ".join(f"{row['signal']} {row['reach']:.0f}" for row in ahead.to_dict("records"))
-        text = f"Signals that warn ahead, with the longest lead in updates: {named}."
-        yield found.finding(VERDICTS, text, "verdicts", ahead, columns)
-        yield _areas_of(found, list(ahead["signal"]))
-    for word, rows in here[here["verdict"] != AHEAD].groupby("verdict", sort=True):
-        heading = "Too few runs or configurations to judge" if word == TOO_FEW else str(word).capitalize()
-        yield found.finding(VERDICTS, f"{heading}: {', '.join(rows['signal'])}.", "verdicts", rows, columns)
-
-
-def _areas_of(found: Findings, signals: list[str]) -> Finding:
+def rivals(found: Findings) -> Iterator[Finding]:
+    """Which other signals warn, and what is left of ESS where only the seeds differ."""
     table = found.tables["auroc"]
-    rows = table[(table["lead"] == PRIMARY_LEAD) & table["signal"].isin(signals)]
-    ordered = rows.sort_values("value", ascending=False, kind="stable").to_dict("records")
-    named = "; ".join(f"{row['signal']} {interval_of(row)}" for row in ordered)
-    text = f"Their AUROC {PRIMARY_LEAD} updates ahead (judged with Holm's correction, except ESS): {named}."
-    return found.finding(VERDICTS, text, "auroc", rows, _AREA)
+    here = table[(table["lead"] == PRIMARY_LEAD) & (table["signal"] != PRIMARY) & (table["verdict"] != TOO_FEW)]
+    told = here[(here["p_holm"] < _LEVEL) & (here["value"] > 0.5)]
+    if len(told):
+        ordered = told.sort_values("value", ascending=False, kind="stable").to_dict("records")
+        named = "; ".join(f"{row['signal']} {interval_of(row)}" for row in ordered)
+        text = f"AUROC of other signals {PRIMARY_LEAD} updates ahead that differ from chance after Holm's correction: "
+        yield found.finding(RIVALS, f"{text}{named}.", "auroc", told, (*_AREA, "p_holm"))
+    elif len(here):
+        text = f"No other signal differs from chance {PRIMARY_LEAD} updates ahead, after Holm's correction."
+        yield found.finding(RIVALS, text, "auroc", here, (*_AREA, "p_holm"))
+    match = found.tables["matching"]
+    part = match[(match["signal"] == PRIMARY) & (match["match"] == SAME_CONFIGURATION)]
+    if len(part):
+        text = (
+            f"Against runs of the same method and learning rate too, which differ in their seed only, ESS "
+            f"{PRIMARY_LEAD} updates ahead has AUROC {value_or_too_few(part.iloc[0])}."
+        )
+        columns = ("signal", "match", "n_collapsed", "n_healthy", "value", "low", "high", "verdict")
+        yield found.finding(RIVALS, text, "matching", part, columns)
 
 
-def unseen_failures(found: Findings) -> Iterator[Finding]:
-    """Failures that ESS cannot announce: it was still high at the landmark."""
-    table = found.tables["placements"]
-    here = table[table["score"].notna()] if "score" in table else table.iloc[:0]
-    if here.empty:
+def alarms(found: Findings) -> Iterator[Finding]:
+    """What alarms of ESS announce at the operating point and what they cost, and the best of the others."""
+    table, columns = found.tables["alarms"], ("signal", "n_collapsed", "n_healthy")
+    if table.empty:
+        text = "Alarms: thresholds are tuned on training seeds, and with one seed none can be held out."
+        yield found.finding(NOTE, text, "runs", found.tables["runs"], ("task", "method", "staleness", "lr", "seeds"))
         return
-    ess = np.exp(-here["score"].to_numpy(dtype=np.float64))
+    own = table[table["signal"] == PRIMARY]
+    if len(own):
+        yield _ess_alarms(found, own)
+    others = table[(table["verdict"] != TOO_FEW) & (table["signal"] != PRIMARY)]
+    best = others.sort_values(["recall", "false_per_1000"], ascending=[False, True], kind="stable").head(5)
+    if len(best):
+        named = "; ".join(
+            f"{row['signal']} {row['recall']:.2f}, {row['false_per_1000']:.1f}" for row in best.to_dict("records")
+        )
+        text = f"Best other signals at the same point (recall, false alarms per 1,000 healthy updates): {named}."
+        yield found.finding(ALARMS, text, "alarms", best, (*columns, "recall", "false_per_1000"))
+
+
+def _ess_alarms(found: Findings, part: pd.DataFrame) -> Finding:
+    columns, row = ("signal", "n_collapsed", "n_healthy"), part.iloc[0].to_dict()
+    point = f"tuned to alarm at most {OPERATING:.0%} of the healthy training runs, on held-out seeds"
+    if row["verdict"] == TOO_FEW:
+        text = f"ESS alarms, {point}: too few runs or configurations ({_counts(row)}; {NEEDED})."
+        return found.finding(ALARMS, text, "alarms", part, (*columns, "verdict"))
+    caught = round(row["recall"] * row["n_collapsed"])
+    lead = f", median lead {row['lead_median']:.0f} updates" if caught else ""
     text = (
-        f"{PRIMARY_LEAD} updates before onset, {int((ess > HIGH_ESS).sum())} of {len(here)} failed runs still had an "
-        f"ESS ratio above {HIGH_ESS} (the highest: {ess.max():.3f}, {here['key'].iloc[int(ess.argmax())]}). The score "
-        "in `placements` is -log(ESS ratio)."
+        f"ESS alarms, {point}: {caught} of {row['n_collapsed']} failures announced {NEAREST} to {FURTHEST} updates "
+        f"ahead (recall {interval_of(row, 'recall')}{lead}), at {interval_of(row, 'false_per_1000')} false alarms per "
+        f"1,000 healthy updates, in {interval_of(row, 'healthy_alarmed')} of the healthy runs. Whether acting on an "
+        "alarm helps is another question: `vcpo-bench lab fork`."
     )
-    yield found.finding(VERDICTS, text, "placements", here, ("key", "onset", "score"))
+    return found.finding(ALARMS, text, "alarms", part, (*columns, *NUMBERS))
 
 
 def unrecorded_signals(found: Findings) -> Iterator[Finding]:
@@ -176,11 +188,7 @@ def unrecorded_signals(found: Findings) -> Iterator[Finding]:
         yield found.finding(NOTE, text, "signals", missing, ("signal", "recorded"))
 
 
-HIGH_ESS = 0.9
-"""Above this ESS ratio nobody would expect a failure."""
-
-
-def value_or_too_few(row: Mapping[Any, Any]) -> str:
+def value_or_too_few(row: Mapping[Any, Any] | pd.Series) -> str:
     """AUROC with its interval, or how few runs there are."""
     if row["verdict"] == TOO_FEW:
         return f"too few ({_counts(row)})"
@@ -189,9 +197,3 @@ def value_or_too_few(row: Mapping[Any, Any]) -> str:
 
 def _counts(row: Mapping[Any, Any] | pd.Series) -> str:
     return f"{row['n_collapsed']} failed, {row['n_healthy']} healthy"
-
-
-def _at_lead(row: Mapping[Any, Any]) -> str:
-    lead = int(row["lead"])
-    when = f"{lead} before" if lead > 0 else f"{-lead} after"
-    return f"{when} {value_or_too_few(row)}"

@@ -1,8 +1,8 @@
 """Runs that are one run until shortly before a failure: with the same seed, nothing differs before the lags do.
 
 Under `fifo` a run at lag 16 and one at lag 64 train on the same batches for 17 updates. Where that history already
-leads to a failure, both record the same event. It is counted as one: twins are resampled together, and never train a
-detector or model that is judged on the other.
+leads to a failure, both record the same event. It is counted as one: twins are resampled together, and held out
+together.
 """
 
 from __future__ import annotations

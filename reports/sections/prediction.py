@@ -19,16 +19,14 @@ _LAYOUT = Layout(
     "auroc",
     f"Every recorded signal {PRIMARY_LEAD} updates before the onset of failure, against runs of the same task, regime "
     "and lag that have not failed by then. 95% intervals: configurations are resampled. "
-    "`vcpo-bench lab analyze prediction` gives the rest: alarms and their cost, added value over baselines, null "
-    "models, and held-out lags, methods and tasks.",
+    "`vcpo-bench lab analyze prediction` also has alarms, their cost, and what is left among seeds of one "
+    "configuration.",
     {
         "signal": Shown("signal", "name"),
         "n_collapsed": Shown("failed runs", "count"),
         "n_healthy": Shown("healthy runs", "count"),
         "value": Shown("AUROC [95%]", interval="plain"),
         "p_holm": Shown("p, Holm", "p"),
-        "auprc": Shown("AUPRC [95%]", interval="own"),
-        "prevalence": Shown("chance AUPRC", digits=3),
         "verdict": Shown("verdict", "name"),
     },
 )

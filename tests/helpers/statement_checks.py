@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
 import pandas as pd
-
-from vcpo_bench.analysis.prediction.auroc import hanley_mcneil
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\w)")
 FIXED = (
@@ -122,12 +119,6 @@ def _anchors(rows: pd.DataFrame) -> Iterator[float]:
         yield from rows["sync"] - rows["start"]
 
 
-def _auroc(rows: pd.DataFrame) -> Iterator[float]:
-    for row in rows.to_dict("records") if "n_collapsed" in rows else ():
-        if row["n_collapsed"] and row["n_healthy"] and row["value"] == row["value"]:
-            yield hanley_mcneil(row["value"], row["n_collapsed"], row["n_healthy"])
-
-
 def _runs(rows: pd.DataFrame) -> Iterator[float]:
     yield from rows.select_dtypes("number").sum()
     if "collapsed" in rows:
@@ -145,12 +136,7 @@ def _failures(rows: pd.DataFrame) -> Iterator[float]:
     yield from (len(rows), rows["onset"].median())
 
 
-def _placements(rows: pd.DataFrame) -> Iterator[float]:
-    ess = np.exp(-rows["score"])
-    yield from (len(rows), (ess > 0.9).sum(), ess.max())
-
-
-def _episodes(rows: pd.DataFrame) -> Iterator[float]:
+def _alarms(rows: pd.DataFrame) -> Iterator[float]:
     if "recall" in rows:
         yield from rows["recall"] * rows["n_collapsed"]
 
@@ -167,12 +153,8 @@ DERIVED: dict[str, Callable[[pd.DataFrame], Iterator[float]]] = {
     "cells": _cells,
     "ranking": _ranking,
     "anchors": _anchors,
-    "auroc": _auroc,
     "runs": _runs,
     "failures": _failures,
-    "placements": _placements,
-    "episodes": _episodes,
-    "misses": _length,
-    "false_alarms": _length,
+    "alarms": _alarms,
 }
 """What a sentence may compute from the rows of a table, besides quoting them."""

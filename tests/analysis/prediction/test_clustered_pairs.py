@@ -1,15 +1,11 @@
 """Pairs of runs of one cluster weigh in a replicate what they weigh in the sample, however often it is drawn."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.prediction.added_value_of_ess import difference
-from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare_signal, risk_sets
+from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.panel import MATCH, Panel
-from vcpo_bench.analysis.prediction.stratified import StratifiedComparison, StratifiedDraws
 
 METHODS, RATES, SEEDS, UPDATES = 24, 4, 6, 200
 
@@ -31,7 +27,7 @@ def mixed(rng: np.random.Generator) -> Panel:
 
 def test_a_replicate_counts_the_controls_of_its_own_cluster_once() -> None:
     panel = mixed(np.random.default_rng(0))
-    one = compare_signal(panel, "lr", risk_sets(panel, 20, (*MATCH, "method")))
+    one = compare(panel, "lr", risk_sets(panel, 20, (*MATCH, "method")))
     draws = bootstrap_draws(panel, 3)
     for drawn, area in zip(draws, one.replicates(draws, panel.cluster), strict=True):
         shares, cases = 0.0, 0.0
@@ -42,11 +38,7 @@ def test_a_replicate_counts_the_controls_of_its_own_cluster_once() -> None:
                 shares += drawn[case] * (weight * one.wins[row]).sum() / weight.sum()
                 cases += drawn[case]
         assert area == pytest.approx(shares / cases)
-    parts = StratifiedDraws(draws, panel.strata(MATCH), panel.cluster).parts(risk_sets(panel, 20))
-    whole = compare_signal(panel, "ess", risk_sets(panel, 20))
-    np.testing.assert_allclose(
-        StratifiedComparison(panel, "ess", parts).replicates(), whole.replicates(draws, panel.cluster)
-    )
+    whole = compare(panel, "ess", risk_sets(panel, 20))
     assert not np.allclose(whole.replicates(draws), whole.replicates(draws, panel.cluster))
 
 
@@ -55,20 +47,7 @@ def test_ties_within_a_cluster_do_not_pull_a_rival_down() -> None:
     shifts, naive = [], []
     for seed in range(10):
         panel = mixed(np.random.default_rng(seed))
-        one, draws = compare_signal(panel, "lr", risk_sets(panel, 20)), bootstrap_draws(panel, 300)
+        one, draws = compare(panel, "lr", risk_sets(panel, 20)), bootstrap_draws(panel, 300)
         shifts.append(one.replicates(draws, panel.cluster).mean() - one.auroc())
         naive.append(one.replicates(draws).mean() - one.auroc())
     assert abs(np.mean(shifts)) < 0.6 * abs(np.mean(naive))
-
-
-def test_a_signal_that_is_the_rate_is_not_called_more_where_whole_methods_are_drawn() -> None:
-    """Controls share the method, so a method is what is independent: its learning rates as one cluster."""
-    called = 0
-    for seed in range(20):
-        panel = mixed(np.random.default_rng(seed))
-        panel = replace(panel, twins=panel.strata(("method",)))
-        assert np.unique(panel.cluster).size == METHODS
-        sets = risk_sets(panel, 20, (*MATCH, "method"))
-        ess, rate = (compare_signal(panel, name, sets) for name in ("ess", "lr"))
-        called += difference(ess, rate, panel, bootstrap_draws(panel, 300))["verdict"] == "more"
-    assert called <= 3

@@ -1,19 +1,17 @@
 """Seeds of one configuration share their fate: a signal that only knows the configuration is no predictor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from vcpo_bench.analysis.findings import Findings, agreeing
+from vcpo_bench.analysis.prediction.alarms import alarms_table
 from vcpo_bench.analysis.prediction.auroc import NOTHING, auroc_row
-from vcpo_bench.analysis.prediction.hazard import hazard_table
-from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare_signal, draws_of, risk_sets
-from vcpo_bench.analysis.prediction.null_models import WITHIN, _permutation, nulls_table
-from vcpo_bench.analysis.prediction.operating_points import alarm_tables
+from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws, compare, risk_sets
 from vcpo_bench.analysis.prediction.overview import runs_table
 from vcpo_bench.analysis.prediction.panel import LEAST_CONFIGURATIONS, LEAST_RUNS, TOO_FEW, Panel
-from vcpo_bench.analysis.prediction.risk_models import horizon_tables
 from vcpo_bench.analysis.prediction.sentences import shared_fates
 
 SEEDS, UPDATES = 6, 300
@@ -37,34 +35,12 @@ def test_such_a_signal_is_rarely_told_from_chance() -> None:
     rng, by_run, by_configuration, studies = np.random.default_rng(0), 0, 0, 100
     for number in range(studies):
         panel = study(rng)
-        one = compare_signal(panel, "ess", risk_sets(panel, 20))
-        by_run += auroc_row(one, panel, draws_of(len(panel.runs), 300, number))["verdict"] != NOTHING
+        one = compare(panel, "ess", risk_sets(panel, 20))
+        apart = replace(panel, runs=panel.runs.assign(lr=np.arange(len(panel.runs))))
+        by_run += auroc_row(one, apart, bootstrap_draws(apart, 300, number))["verdict"] != NOTHING
         by_configuration += auroc_row(one, panel, bootstrap_draws(panel, 300, number))["verdict"] != NOTHING
     assert by_run >= 35
     assert by_configuration <= 15, "5% plus three standard errors of 100 studies, and what a bootstrap of 24 lacks"
-
-
-def test_nor_do_permutations_and_hazards_call_it_a_predictor() -> None:
-    rng, beaten, raised = np.random.default_rng(1), 0, 0
-    for _ in range(20):
-        panel = study(rng)
-        beaten += nulls_table(panel).set_index("null").loc["permuted within lag", "p"] < 0.05
-        raised += hazard_table(panel)["verdict"].iloc[0] != "cannot be told"
-    assert beaten <= 4
-    assert raised <= 4
-
-
-def test_a_permutation_deals_whole_units_within_their_stratum() -> None:
-    unit, stratum = np.repeat(np.arange(6), [3, 3, 3, 3, 2, 4]), np.repeat([0, 0, 1, 1, 1, 1], [3, 3, 3, 3, 2, 4])
-    generator = np.random.default_rng(0)
-    for _ in range(50):
-        dealt = _permutation(stratum, unit, generator)
-        assert (stratum[dealt] == stratum).all()
-        givers = [set(unit[dealt[unit == one]]) for one in range(6)]
-        assert all(len(one) == 1 for one in givers)
-        assert sorted(one for giver in givers for one in giver) == list(range(6))
-        even = np.concatenate([dealt[unit == one] for one in range(2)])
-        assert sorted(even) == list(range(6)), "units of one size give every run once"
 
 
 def test_seeds_of_a_configuration_are_drawn_together() -> None:
@@ -80,23 +56,12 @@ def test_a_few_configurations_give_no_number_however_many_runs_they_have(configu
     scarce = min(LEAST_CONFIGURATIONS - 1, configurations // 2)
     panel = study(np.random.default_rng(3), configurations, scarce if few == "failed" else configurations - scarce)
     assert min(panel.failed.sum(), panel.healthy.sum()) >= LEAST_RUNS
-    area = auroc_row(compare_signal(panel, "ess", risk_sets(panel, 20)), panel, bootstrap_draws(panel, 50))
-    assert area["verdict"] == hazard_table(panel)["verdict"].iloc[0] == TOO_FEW
+    area = auroc_row(compare(panel, "ess", risk_sets(panel, 20)), panel, bootstrap_draws(panel, 50))
+    assert area["verdict"] == TOO_FEW
     assert np.isnan([area[column] for column in ("value", "low", "high", "p")]).all()
-    assert (alarm_tables(panel).operating["verdict"] == TOO_FEW).all()
-    assert (horizon_tables(panel).models["verdict"] == TOO_FEW).all()
-
-
-def test_within_a_configuration_the_run_is_the_unit() -> None:
-    """What fixes the configuration needs runs, not configurations: permuting their seeds is still done."""
-    assert list(nulls_table(study(np.random.default_rng(4), 7, 3))["null"]) == [WITHIN]
-
-
-def test_errors_of_hazards_have_as_many_degrees_of_freedom_as_configurations() -> None:
-    row = hazard_table(study(np.random.default_rng(5))).iloc[0]
-    half = np.log(row["high"] / row["low"]) / 2
-    wald = abs(np.log(row["ratio"])) / half * stats.t.ppf(0.975, 23)
-    assert row["p"] == pytest.approx(2 * stats.t.sf(wald, 23))
+    alarms = alarms_table(panel)
+    assert (alarms["verdict"] == TOO_FEW).all()
+    assert alarms["recall"].isna().all()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.monitoring.signal import Array, Role, Signal, Updates, all_signals, column
-from vcpo_bench.analysis.prediction.auroc import auroc_by_signal, auroc_table
-from vcpo_bench.analysis.prediction.panel import LEADS, build_panel, panels_by_signal
+from vcpo_bench.analysis.prediction.auroc import auroc_table
+from vcpo_bench.analysis.prediction.panel import build_panel, panels_by_signal
 from vcpo_bench.analysis.prediction.signal_values import signal_values
 from vcpo_bench.analysis.results import Results, load
 
@@ -72,8 +72,7 @@ def test_panels_of_one_signal_each_are_the_panel_of_all(tmp_path: Path, make_res
         assert one.runs.equals(whole.runs)
         seen.append(name)
     assert seen == list(whole.values)
-    areas = auroc_by_signal(panels_by_signal(results), LEADS)
-    pd.testing.assert_frame_equal(areas, auroc_table(whole, leads=LEADS))
+    pd.testing.assert_frame_equal(auroc_table(panels_by_signal(results)), auroc_table([whole]))
 
 
 def test_released_columns_are_read_again(tmp_path: Path, make_results: Callable[..., Path]) -> None:
