@@ -1,6 +1,7 @@
 """Entry points of development: `nox -l` lists them, `nox -s NAME` runs one, arguments follow after `--`."""
 
 import ast
+import shutil
 from pathlib import Path
 
 import nox
@@ -53,6 +54,24 @@ def docs(session: nox.Session) -> None:
     """The documentation site, in build/site; `nox -s docs -- serve` shows it while you write."""
     session.install(".[docs]")
     session.run("mkdocs", *(session.posargs or ["build", "--strict"]))
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Changes to a module that its tests miss, by mutmut: `nox -s mutants -- files/plain_yaml.py tests/files`."""
+    session.install(".[test]", "mutmut>=3.8,<4")
+    module, *tests = session.posargs
+    folder = Path(session.create_tmp())  # mutmut names modules by their path, and here no folder is called vcpo_bench
+    shutil.rmtree(folder / "mutants", ignore_errors=True)
+    for name, target in (("vcpo_bench", ".types/vcpo_bench"), ("tests", "tests"), ("pyproject.toml", "pyproject.toml")):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(ROOT / target)
+    settings = ("[mutmut]", f"source_paths = vcpo_bench/{module}", "also_copy = vcpo_bench")
+    selection = ("pytest_add_cli_args_test_selection =", *(f"    {test}" for test in tests))
+    (folder / "setup.cfg").write_text("\n".join([*settings, *selection, ""]), encoding="utf-8")
+    session.chdir(folder)
+    session.run("mutmut", "run", env=ONE_THREAD)
+    session.run("mutmut", "results")
 
 
 @nox.session(venv_backend="none")
