@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The GPU day in its CPU form: every stage runs to its end on tiny sizes, and two on the mock device as far as it pretends. The
-# numbers mean nothing. As on a lent machine, the suite is not installed, and typst is not there.
+# numbers mean nothing. As on a machine without a network, the suite is not installed, and typst is not there.
 # minutes: 6
 # covers: tests/gpu/* bench/* methods/* records/* files/* naming/* errors.py
 set -euo pipefail
@@ -11,7 +11,7 @@ python=$work/venv/bin/python
 "$work/venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' transformers==5.17.0 tokenizers peft==0.21.2 \
     accelerate==1.15.0 scipy pandas pyarrow typer rich jinja2 safetensors fsspec xxhash httpx requests tqdm
 for absent in vcpo_bench typst vllm; do
-    ! "$python" -c "import $absent" 2>/dev/null || { echo "$absent is there, and is not on a lent machine" >&2; exit 1; }
+    ! "$python" -c "import $absent" 2>/dev/null || { echo "$absent is there, and is not on a machine without a network" >&2; exit 1; }
 done
 day=("$python" tests/gpu/day.py --tiny --limit 1500 --out "$work/out" --work "$work/work")
 "$python" tests/gpu/carried.py --python "$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"

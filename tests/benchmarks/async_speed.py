@@ -2,7 +2,7 @@
 
 Run it alone on a machine: `python tests/benchmarks/async_speed.py`. Times of sampler and learner are emulated: each
 takes at least so long, most of it waiting, so that they do not compete for cores. What they take beyond is fitted on
-two runs, and the simulator predicts six others. `time_to_target.py --real` measures without emulation.
+two runs, and the simulator predicts six others.
 """
 
 from __future__ import annotations
