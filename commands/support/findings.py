@@ -31,7 +31,7 @@ def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, i
     from vcpo_bench.analysis.commands import run as run_analysis
     from vcpo_bench.analysis.csv_text import without_formulas
     from vcpo_bench.errors import UsageError
-    from vcpo_bench.files.atomic import replacing, write_text
+    from vcpo_bench.files.atomic import replacing
     from vcpo_bench.reports.numbers import statement_id
 
     check_folder("--out", out)
@@ -46,6 +46,3 @@ def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, i
             with replacing(out / f"{name}.csv") as draft:
                 without_formulas(table).to_csv(draft, index=False)
             say(f"table: {out / name}.csv")
-        for name, content in findings.documents.items():
-            write_text(out / name, content)
-            say(f"document: {out / name}")
