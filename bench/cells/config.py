@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import cached_property
 from textwrap import shorten
 from typing import Any
 
+from vcpo_bench.bench.cells.parts import CellParts
 from vcpo_bench.records import RULES_VERSION
 from vcpo_bench.records.settings import CellFields
 
@@ -22,6 +24,15 @@ class CellConfig(CellFields):
     `model` and `plugins` hold hashes of files (`grid_spec.start_digest`, `model_source.model_identity`,
     `plugin_files.plugins_of`), so that an edited file makes another cell.
     """
+
+    @cached_property
+    def parts(self) -> CellParts:
+        """What its expressions name, as objects."""
+        return CellParts(self, self.method, self.task, self.regime, self.model)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without `parts`: a process that is sent the cell reads them once its plug-ins are loaded."""
+        return {name: value for name, value in vars(self).items() if name != "parts"}
 
     @property
     def label(self) -> str:

@@ -13,13 +13,12 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.shard_rules import check_shards
-from vcpo_bench.bench.learners.catalog import LEARNERS
-from vcpo_bench.bench.policies.catalog import POLICIES, check_routers
+from vcpo_bench.bench.policies.catalog import check_routers
 from vcpo_bench.bench.policies.warm_start import read_warm_start
-from vcpo_bench.bench.regimes import REGIMES, CellShape, Regime, check_method
+from vcpo_bench.bench.regimes import CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
-from vcpo_bench.methods import method_names, parse_method
+from vcpo_bench.methods import Method, method_names, parse_method
 
 CONTROL_METHOD = "reinforce"
 
@@ -53,7 +52,7 @@ class PlannedCell:
 class _Point:
     """One point of the product of the axes; the fields are those of `CellConfig`."""
 
-    method: str
+    method: Method
     staleness: int
     control: bool
     regime: Regime
@@ -71,9 +70,9 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     """
     spec.check()
     for text in spec.tasks if spec.start else ():
-        read_warm_start(token_task(text), spec.start, POLICIES.parse(spec.settings.policy).text())
+        read_warm_start(token_task(text), spec.start, spec.parts.policy)
     shared = spec.shared()
-    methods = list(dict.fromkeys(parse_method(text).canonical for text in _named_methods(spec, shared)))
+    methods = list({method.canonical: method for method in _named_methods(spec, shared)}.values())
     planned: dict[str, PlannedCell] = {}
     for point in _points(spec, methods):
         for cell in _plan_cell(spec, shared, point):
@@ -87,19 +86,20 @@ def skipped_methods(spec: GridSpec) -> list[str]:
     if "all" not in spec.methods:
         return []
     shared = spec.shared()
-    return [name for name in method_names() if not _is_supported(name, spec, shared)]
+    return [name for name in method_names() if not _is_supported(parse_method(name), spec, shared)]
 
 
-def _named_methods(spec: GridSpec, shared: dict[str, Any]) -> Iterator[str]:
-    """The method expressions, with `all` written out."""
+def _named_methods(spec: GridSpec, shared: dict[str, Any]) -> Iterator[Method]:
+    """The methods, with `all` written out."""
     for text in spec.methods:
         if text == "all":
-            yield from (name for name in method_names() if _is_supported(name, spec, shared))
+            every = map(parse_method, method_names())
+            yield from (method for method in every if _is_supported(method, spec, shared))
         else:
-            yield text
+            yield parse_method(text)
 
 
-def _is_supported(method: str, spec: GridSpec, shared: dict[str, Any]) -> bool:
+def _is_supported(method: Method, spec: GridSpec, shared: dict[str, Any]) -> bool:
     """Whether every cell of the grid can run this method."""
     try:
         for point in _points(replace(spec, lrs=spec.lrs[:1], seeds=spec.seeds[:1], controls=False), [method]):
@@ -110,37 +110,36 @@ def _is_supported(method: str, spec: GridSpec, shared: dict[str, Any]) -> bool:
     return True
 
 
-def _points(spec: GridSpec, methods: list[str]) -> Iterator[_Point]:
+def _points(spec: GridSpec, methods: list[Method]) -> Iterator[_Point]:
     """The product of the axes, and the controls; equal values of an axis count once."""
     tasks = list(dict.fromkeys(spec.task(text)[0] for text in spec.tasks))
-    regimes = [REGIMES.parse(text) for text in spec.regimes]
     lags = list(dict.fromkeys(spec.staleness))
     wanted = [(method, lag, False) for method in methods for lag in lags]
     if spec.controls:
-        wanted += [(CONTROL_METHOD, lag, True) for lag in lags if CONTROL_METHOD not in methods]
+        control, named = parse_method(CONTROL_METHOD), {method.canonical for method in methods}
+        wanted += [(control, lag, True) for lag in lags if control.canonical not in named]
         if 0 not in lags:
-            wanted.append((CONTROL_METHOD, 0, True))
-    for (method, lag, control), regime, task, lr, seed in itertools.product(
-        wanted, regimes, tasks, spec.lrs, spec.seeds
-    ):
-        yield _Point(method, lag, control, regime, task, lr, seed)
+            wanted.append((control, 0, True))
+    axes = (wanted, spec.parsed_regimes, tasks, spec.lrs, spec.seeds)
+    for (method, lag, is_control), regime, task, lr, seed in itertools.product(*axes):
+        yield _Point(method, lag, is_control, regime, task, lr, seed)
 
 
 def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterator[PlannedCell]:
     """The cell of a point; before it the cell whose step scales it borrows, if there is one."""
-    method, settings = parse_method(point.method), spec.settings
+    method, settings = point.method, spec.settings
     shape = CellShape(point.seed, settings.prompts, settings.responses, spec.task(point.task)[1])
     schedule = point.regime.schedule(point.staleness, shape)
-    check_method(point.method, method.needs, schedule)
+    check_method(method.canonical, method.needs, schedule)
     series = ""
     if method.needs_series:
-        lender = replace(point, method=method.needs_series, control=True)
+        lender = replace(point, method=parse_method(method.needs_series), control=True)
         for cell in _plan_cell(spec, shared | {"stop": ""}, lender):
             yield cell
             series = cell.key
     config = CellConfig(
         **shared,
-        method=point.method,
+        method=method.canonical,
         staleness=point.staleness,
         seed=point.seed,
         task=point.task,
@@ -148,8 +147,8 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         lr=point.lr,
         series=series,
     )
-    check_routers(config.method, method.needs, config.policy, config.model)
-    LEARNERS.parse(config.learner).check(learner_job(config))
+    check_routers(config.method, method.needs, config.parts.policy, config.model)
+    config.parts.learner.check(learner_job(config))
     check_shards(config)
     config = replace(config, plugins=plugins_of(config))
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0

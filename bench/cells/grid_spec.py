@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.model_source import model_folder, model_identity
-from vcpo_bench.bench.learners.catalog import LEARNERS
-from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
-from vcpo_bench.bench.policies.catalog import POLICIES
-from vcpo_bench.bench.regimes import REGIMES
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
+from vcpo_bench.bench.cells.parts import SharedParts
+from vcpo_bench.bench.regimes import REGIMES, Regime
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.settings import SETTINGS, CellFields, CellSettings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GridSpec:
     """A grid: every list is an axis, and `settings` holds what all cells share.
 
@@ -51,6 +49,20 @@ class GridSpec:
     model: str = ""
     device: str = CellFields.device
 
+    @cached_property
+    def parts(self) -> SharedParts:
+        """What the settings name, as objects."""
+        return SharedParts(self.settings)
+
+    @cached_property
+    def parsed_regimes(self) -> list[Regime]:
+        """The regimes.
+
+        Raises:
+            UsageError: One cannot be read.
+        """
+        return [REGIMES.parse(text) for text in self.regimes]
+
     @property
     def start_path(self) -> Path | None:
         """File of the start policy, or folder of the language model, downloaded first if necessary."""
@@ -75,12 +87,12 @@ class GridSpec:
             UsageError: The start, the policy, the language model, the optimizer, the learner or the sampler cannot be
                 used.
         """
-        learner = LEARNERS.parse(self.settings.learner)
+        parts = self.parts
         return self.settings.values() | {
-            "optimizer": OPTIMIZERS.parse(self.settings.optimizer).text(),
-            "policy": POLICIES.parse(self.settings.policy).text(),
-            "learner": learner.text(),
-            "sampler": learner.sampler_for(SAMPLERS.parse(self.settings.sampler)).text(),
+            "optimizer": parts.optimizer.text(),
+            "policy": parts.policy.text(),
+            "learner": parts.learner.text(),
+            "sampler": parts.learner.sampler_for(parts.sampler).text(),
             "start": start_digest(self.start) if self.start else "",
             "model": model_identity(self.model) if self.model else "",
             "device": self.device.partition(":")[0],
@@ -112,7 +124,7 @@ class GridSpec:
                 "that model's weights. Drop --start."
             )
         for name in () if self.model else self.settings.changed_for_language_models():
-            if name != "sampler" or SAMPLERS.parse(self.settings.sampler).for_language_models:
+            if name != "sampler" or self.parts.sampler.for_language_models:
                 raise UsageError(f"{SETTINGS[name].flag}: applies only to language models; add --model, or drop it")
         self._check_routing()
 
@@ -122,7 +134,7 @@ class GridSpec:
         Raises:
             UsageError: The policy is none, or is given together with a language model.
         """
-        policy = POLICIES.parse(self.settings.policy)
+        policy = self.parts.policy
         if self.model and policy.text() != CellSettings.policy:
             raise UsageError(
                 f"--policy {policy.text()}: a built-in policy, and --model names another; drop one of them"
@@ -132,8 +144,8 @@ class GridSpec:
         remedy = "applies only to a mixture of experts that records its routes; use --policy moe, or drop it"
         if self.settings.replay != CellSettings.replay:
             raise UsageError(f"--replay {self.settings.replay}: {remedy}")
-        for text in self.regimes:
-            if REGIMES.parse(text).router_noise:
+        for text, regime in zip(self.regimes, self.parsed_regimes, strict=True):
+            if regime.router_noise:
                 raise UsageError(f"--regime {text}: router_noise {remedy}")
 
     def warnings(self) -> list[str]:

@@ -9,15 +9,12 @@ import torch
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.devices import checked_device
-from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.policies.warm_start import load_warm_start
-from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import InflightEngine
-from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
-from vcpo_bench.bench.tasks import Task, TokenTask, token_task
-from vcpo_bench.bench.tasks.text import text_task
+from vcpo_bench.bench.samplers.catalog import SamplingJob
+from vcpo_bench.bench.tasks import Task, TokenTask
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError
 
@@ -33,12 +30,13 @@ def open_task(config: CellConfig, start: Path | None) -> Task:
         UsageError: The task is unknown, needs a language model or cannot use one, or the folder has no usable
             tokenizer.
     """
-    if not config.model:
-        return token_task(config.task)
+    task = config.parts.task
+    if isinstance(task, TokenTask):
+        return task
     with hf_packages():
         from vcpo_bench.bench.policies.hf.loading import read_tokenizer
     tokenizer = read_tokenizer(_folder(config, start))
-    return BoundTask(text_task(config.task), tokenizer, config.max_response, config.chat)
+    return BoundTask(task, tokenizer, config.max_response, config.chat)
 
 
 def longest_response(config: CellConfig) -> int:
@@ -47,9 +45,9 @@ def longest_response(config: CellConfig) -> int:
     Raises:
         UsageError: The task is unknown.
     """
-    if not config.model:
-        return token_task(config.task).max_response
-    return config.max_response or text_task(config.task).max_response
+    if config.model and config.max_response:
+        return config.max_response
+    return config.parts.task.max_response
 
 
 def open_policy(config: CellConfig, task: Task, start: Path | None, device: str = "cpu") -> Policy:
@@ -67,9 +65,9 @@ def open_policy(config: CellConfig, task: Task, start: Path | None, device: str 
     """
     if not config.model:
         assert isinstance(task, TokenTask)
-        return load_warm_start(task, start, config.policy).to(checked_device(device))
+        return load_warm_start(task, start, config.parts.policy).to(checked_device(device))
     folder = _folder(config, start)
-    served = LEARNERS.parse(config.learner).open_policy(learner_job(config), task, folder)
+    served = config.parts.learner.open_policy(learner_job(config), task, folder)
     return _open_language_model(config, task, folder, device) if served is None else served
 
 
@@ -86,7 +84,7 @@ def _open_language_model(config: CellConfig, task: Task, folder: Path, device: s
     for parameter in network.parameters():
         parameter.data = parameter.data.to(torch.float32 if parameter.requires_grad else dtype)
     network = network.to(checked_device(device))
-    sampling = SAMPLERS.parse(config.sampler).sampling()
+    sampling = config.parts.sampler.sampling()
     return CausalPolicy(network, task.pad, dtype, sampling, config.checkpointing)
 
 
@@ -96,7 +94,7 @@ def open_sampler(config: CellConfig, task: Task, policy: Policy) -> InflightEngi
     Raises:
         UsageError: A package is missing, the sampler cannot sample this cell, or there is no server.
     """
-    sampler, regime = SAMPLERS.parse(config.sampler), REGIMES.parse(config.regime)
+    sampler, regime = config.parts.sampler, config.parts.regime
     if sampler.needs_language_model and not config.model:
         raise UsageError(f"--sampler {sampler.name}: needs a language model; name one with --model")
     batches = config.staleness + 1 if regime.splits_responses else 1

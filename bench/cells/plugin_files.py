@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.learners.catalog import LEARNERS
-from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
-from vcpo_bench.bench.policies.catalog import POLICIES
-from vcpo_bench.bench.regimes import REGIMES
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
-from vcpo_bench.bench.tasks import TASKS
-from vcpo_bench.methods import parse_method
 from vcpo_bench.naming.plugins import plugin_digests
 
 
@@ -20,12 +13,6 @@ def plugins_of(config: CellConfig) -> str:
         UsageError: The method, task, regime, optimizer, policy, learner or sampler is unknown: its plug-in is not
             loaded.
     """
-    named = (
-        TASKS.class_of(config.task),
-        REGIMES.class_of(config.regime),
-        OPTIMIZERS.class_of(config.optimizer),
-        POLICIES.class_of(config.policy),
-        LEARNERS.class_of(config.learner),
-        SAMPLERS.class_of(config.sampler),
-    )
-    return plugin_digests(parse_method(config.method).plugins, *(kind.source for kind in named))
+    parts = config.parts
+    others = (parts.task, parts.regime, parts.optimizer, parts.policy, parts.learner, parts.sampler)
+    return plugin_digests(parts.method.plugins, *(part.source for part in others))

@@ -19,7 +19,7 @@ from vcpo_bench.bench.feeding.virtual_source import VirtualSource
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule, check_method
-from vcpo_bench.bench.regimes.regime import REGIMES, Regime
+from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
@@ -49,7 +49,7 @@ def open_source(
     Raises:
         UsageError: The regime's options do not fit the cell, or the method cannot run in it.
     """
-    regime = REGIMES.parse(config.regime)
+    regime = config.parts.regime
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
     schedule = regime.schedule(config.staleness, shape)
     check_method(method.canonical, method.needs, schedule)

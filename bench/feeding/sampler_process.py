@@ -20,10 +20,8 @@ from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, SamplerSetup, numpy_arrays
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler, service_time
-from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.samplers.published import PublishedPolicy
-from vcpo_bench.methods import parse_method
 from vcpo_bench.naming.plugins import load_plugin
 
 BEAT_SECONDS = 0.1
@@ -47,9 +45,9 @@ class SamplerProcess:
         self.policy = open_policy(config, task, self.setup.start, self.setup.device)
         self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.trainable()))
         external = open_sampler(config, task, self.policy)
-        records = "router_shift" in parse_method(config.method).needs
+        records = "router_shift" in config.parts.method.needs
         self.published = PublishedPolicy.under(
-            REGIMES.parse(config.regime), self.policy, config.seed, external, records_routers=records
+            config.parts.regime, self.policy, config.seed, external, records_routers=records
         )
         self.sampler = TicketSampler(config, task, self.published)
         self.shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)

@@ -8,8 +8,6 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.machine.gpu_estimate import Workload, describe
 from vcpo_bench.bench.machine.model_shapes import model_shape
-from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks.text import text_task
 
 _STAND_IN = "chain(64)"
@@ -39,8 +37,8 @@ def gpu_plan(spec: GridSpec) -> list[str]:
         lora=settings.lora,
         checkpointing=settings.checkpointing,
         micro_tokens=settings.micro_tokens,
-        slots=SAMPLERS.parse(settings.sampler).at_once,
+        slots=spec.parts.sampler.at_once,
         shards=settings.shards,
-        moments=OPTIMIZERS.parse(settings.optimizer).moments,
+        moments=spec.parts.optimizer.moments,
     )
     return [*lines, f"{len(lines)} cells, one after another", *describe(shape, work, len(lines) * settings.steps)]

@@ -50,19 +50,19 @@ POLICIES = Catalog(
 """Every built-in policy, those of plug-ins included."""
 
 
-def check_routers(method: str, needs: Collection[str], policy: str, model: str) -> None:
+def check_routers(method: str, needs: Collection[str], policy: EmbeddedPolicy, model: str) -> None:
     """Refuse a method that asks what the routers say, where nothing records it.
 
     Args:
         method: Its expression.
         needs: Optional fields of a batch that it asks for.
-        policy: Expression of the built-in policy.
+        policy: The built-in policy.
         model: The language model that is trained instead; empty: none.
 
     Raises:
         UsageError: It asks, and the policy is dense or a language model.
     """
-    if "router_shift" not in needs or (POLICIES.parse(policy).routed and not model):
+    if "router_shift" not in needs or (policy.routed and not model):
         return
-    lack = "routers of language models are not recorded" if model else f"the policy {policy} has no routers"
+    lack = "routers of language models are not recorded" if model else f"the policy {policy.text()} has no routers"
     raise UsageError(f"{method}: asks how far the routers have moved, and {lack}; use --policy moe, or another method")

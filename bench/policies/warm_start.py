@@ -11,13 +11,14 @@ from safetensors.torch import save
 
 from vcpo_bench import __version__
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.policies.catalog import EmbeddedPolicy
+from vcpo_bench.bench.policies.embedded.tiny import Tiny
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes
 
-DEFAULT_POLICY = "tiny"
-"""The policy of files that were written before there was a choice."""
+TINY = Tiny()
+"""The kind of policy that is meant where none is named: in files too that were written before there was a choice."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class WarmStart:
         steps: Number of supervised updates.
         reward: Its sampled reward on the held-out prompts.
         greedy: Its greedy reward on them; NaN in files from before it was recorded.
-        kind: Expression of the policy (`policies.catalog`).
+        kind: What kind of policy it is.
     """
 
     task: str
@@ -40,12 +41,7 @@ class WarmStart:
     steps: int
     reward: float
     greedy: float
-    kind: str = DEFAULT_POLICY
-
-
-def new_policy(task: TokenTask, seed: int = 0, kind: str = DEFAULT_POLICY) -> Policy:
-    """An untrained policy for a task, of the kind that an expression names."""
-    return POLICIES.parse(kind).untrained(task, seed)
+    kind: EmbeddedPolicy = TINY
 
 
 def save_warm_start(start: WarmStart, path: Path) -> None:
@@ -56,14 +52,14 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
     """
     origin = {
         "task": start.task,
-        "policy": start.kind,
+        "policy": start.kind.text(),
         "seed": str(start.seed),
         "steps": str(start.steps),
         "reward": f"{start.reward:.4f}",
         "greedy": f"{start.greedy:.4f}",
         "version": __version__,
     }
-    dtype = torch.float16 if POLICIES.parse(start.kind).half else torch.float32
+    dtype = torch.float16 if start.kind.half else torch.float32
     weights = {name: tensor.to(dtype) for name, tensor in start.policy.state_dict().items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,37 +68,37 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         raise UsageError(f"cannot write the warm start to {path}: {error}; choose another file") from error
 
 
-def load_warm_start(task: TokenTask, path: Path | None = None, kind: str = DEFAULT_POLICY) -> Policy:
+def load_warm_start(task: TokenTask, path: Path | None = None, kind: EmbeddedPolicy = TINY) -> Policy:
     """The policy of `read_warm_start`; raises the same `UsageError`."""
     return read_warm_start(task, path, kind).policy
 
 
-def read_warm_start(task: TokenTask, path: Path | None = None, kind: str = DEFAULT_POLICY) -> WarmStart:
+def read_warm_start(task: TokenTask, path: Path | None = None, kind: EmbeddedPolicy = TINY) -> WarmStart:
     """The warm start of a task with its origin.
 
     Args:
         task: Task of the policy.
         path: File to read; None: the one that ships with the package.
-        kind: Expression of the policy.
+        kind: What kind of policy it must be.
 
     Raises:
         UsageError: None ships for this variant, or the file is missing, damaged or made for another task or policy.
     """
-    other = "" if kind == DEFAULT_POLICY else f" --policy '{kind}'"
+    other = "" if kind == TINY else f" --policy '{kind.text()}'"
     remedy = f"make one with: vcpo-bench lab warmup --task '{task.canonical}'{other}"
     path = path or _shipped(task, kind, remedy)
     if not path.is_file():
         raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")
-    policy = new_policy(task, kind=kind)
+    policy = kind.untrained(task, seed=0)
     try:
         with safe_open(path, "pt") as file:
             origin = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         if origin.get("task") != task.canonical:
             raise UsageError(f"warm start {path} is for task {origin.get('task')!r}, not {task.canonical!r}; {remedy}")
-        if (found := origin.get("policy", DEFAULT_POLICY)) != kind:
+        if (found := origin.get("policy", TINY.text())) != kind.text():
             raise UsageError(
-                f"warm start {path} is a policy {found!r}, not {kind!r}; name it with --policy, or {remedy}"
+                f"warm start {path} is a policy {found!r}, not {kind.text()!r}; name it with --policy, or {remedy}"
             )
         policy.load_state_dict(weights)
         reward, greedy = float(origin["reward"]), float(origin.get("greedy", "nan"))
@@ -111,13 +107,14 @@ def read_warm_start(task: TokenTask, path: Path | None = None, kind: str = DEFAU
         raise UsageError(f"warm start {path} is damaged; {remedy}") from error
 
 
-def _shipped(task: TokenTask, kind: str, remedy: str) -> Path:
+def _shipped(task: TokenTask, kind: EmbeddedPolicy, remedy: str) -> Path:
     """The file that ships for a task.
 
     Raises:
         UsageError: None ships with policies of this kind.
     """
-    folder = POLICIES.parse(kind).starts
-    if folder is None:
-        raise UsageError(f"no warm starts ship with the policy {kind!r}; {remedy}, and name the file with --start")
-    return folder / f"{task.canonical}.safetensors"
+    if kind.starts is None:
+        raise UsageError(
+            f"no warm starts ship with the policy {kind.text()!r}; {remedy}, and name the file with --start"
+        )
+    return kind.starts / f"{task.canonical}.safetensors"

@@ -67,7 +67,7 @@ def plan_forks(spec: ForkSpec) -> list[PlannedCell]:
             raise UsageError(
                 f"--out {spec.out}: holds the run itself, and tables would average both; choose another folder"
             )
-        own = parse_method(parent.config.method)
+        own = parent.config.parts.method
         for method in (*asked, own):
             cell = _plan(spec, parent, method, control=all(m.canonical != own.canonical for m in asked))
             cells.setdefault(cell.key, cell)
@@ -82,7 +82,7 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
     left = schedule.updates(steps) - spec.at
     if left < 1:
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
-    _check_method(method, parse_method(old.method), spec.at, schedule)
+    _check_method(method, old.parts.method, spec.at, schedule)
     config = replace(old, method=method.canonical, steps=steps, parent=parent.key, fork_step=spec.at, stop="")
     config = replace(config, plugins=plugins_of(config))
     return PlannedCell(

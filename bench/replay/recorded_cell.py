@@ -14,11 +14,9 @@ from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.regimes import REGIMES, CellShape
+from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX, RULES_VERSION
 from vcpo_bench.records.cell_file import read_cell_file
 
@@ -53,7 +51,7 @@ class RecordedCell:
         """Schedule of its regime: when data were sampled, and which update consumed them."""
         config = self.config
         shape = CellShape(config.seed, config.prompts, config.responses, longest_response(config))
-        return REGIMES.parse(config.regime).schedule(config.staleness, shape)
+        return config.parts.regime.schedule(config.staleness, shape)
 
     def check(self, step: int) -> None:
         """Check that the run reached an update.
@@ -101,7 +99,7 @@ def read_cell(
         raise UsageError(
             f"{key}: was run under rules {facts.get('rules_version')}, not {RULES_VERSION}; run it again first"
         )
-    method = parse_method(config.method)
+    method = config.parts.method
     if method.version != facts.get("method_version"):
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
     if plugins_of(config) != config.plugins:
@@ -113,12 +111,12 @@ def read_cell(
 
 
 def _check_repeatable(key: str, config: CellConfig) -> None:
-    if not REGIMES.parse(config.regime).deterministic:
+    if not config.parts.regime.deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update received, so this cell cannot be replayed exactly; "
             "choose one run with async(clock=virtual)"
         )
-    if not SAMPLERS.parse(config.sampler).exact:
+    if not config.parts.sampler.exact:
         raise UsageError(
             f"{key}: was sampled with {config.sampler}, whose outputs depend on batch composition, so it cannot be "
             "replayed exactly; choose a cell run with --sampler torch"

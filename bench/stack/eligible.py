@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.policies.catalog import POLICIES
-from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.regime import ROUNDINGS
-from vcpo_bench.bench.tasks import token_task
-from vcpo_bench.methods import parse_method
+from vcpo_bench.bench.tasks import TokenTask
 
 
 def why_alone(config: CellConfig) -> str:
     """Why a cell cannot be stacked, in a few words; empty: it can."""
     if config.model:
         return "language models are not stacked"
-    if not (policy := POLICIES.parse(config.policy)).stacked:
-        return f"the policy {policy.name} has no stacked form"
-    if token_task(config.task).environment is not None:
+    if not config.parts.policy.stacked:
+        return f"the policy {config.parts.policy.name} has no stacked form"
+    if isinstance(task := config.parts.task, TokenTask) and task.environment is not None:
         return "tasks with an environment are not stacked"
-    regime = REGIMES.parse(config.regime)
+    regime = config.parts.regime
     if not regime.whole_batches:
         return f"the regime {regime.name} does not draw whole batches as planned"
     if regime.publish_every > 1 or regime.engine_noise in ROUNDINGS:
@@ -29,9 +26,9 @@ def why_alone(config: CellConfig) -> str:
         return "it has a sampler or micro-batches of its own"
     if config.device == "cuda" and config.optimizer != CellConfig.optimizer:
         return f"on a GPU the optimizer of a stack is {CellConfig.optimizer} with its defaults"
-    if parse_method(config.method).measures_drift:
+    if config.parts.method.measures_drift:
         return "its method measures how far the weights have moved"
-    if "void_turn" in parse_method(config.method).needs:
+    if "void_turn" in config.parts.method.needs:
         return "its method looks at turns"
     if config.record == "full" and not _norms(config):
         return "record level full measures score norms in a pass of their own"
@@ -45,4 +42,4 @@ def shape_of(config: CellConfig) -> tuple[object, ...]:
 
 def _norms(config: CellConfig) -> bool:
     """Whether its method takes score norms: its updates then go another way through the network."""
-    return "score_norm_sq" in parse_method(config.method).needs
+    return "score_norm_sq" in config.parts.method.needs

@@ -9,17 +9,14 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import open_source
-from vcpo_bench.bench.learners.catalog import LEARNERS
-from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.training.cell_learner import CellLearner
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.served_learner import ServedLearner
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.methods import Method, parse_method
+from vcpo_bench.methods import Method
 from vcpo_bench.records.diagnostic import GradientDiagnostic
 from vcpo_bench.records.steps import DIAGNOSTICS
 
@@ -52,8 +49,8 @@ def build_trainer(
 
 def _cell_learner(config: CellConfig, policy: Policy, method: Method | None) -> CellLearner:
     """The learner of a cell, in this process or on a server."""
-    if LEARNERS.parse(config.learner).served:
-        return ServedLearner(policy, method or parse_method(config.method), config.lr, config.lr_warmup)
+    if config.parts.learner.served:
+        return ServedLearner(policy, method or config.parts.method, config.lr, config.lr_warmup)
     return build_learner(config, policy, method)
 
 
@@ -71,19 +68,19 @@ def build_learner(
     diagnostics = [one for one in DIAGNOSTICS.values() if isinstance(one, GradientDiagnostic)]
     return kind(
         policy,
-        method or parse_method(config.method),
+        method or config.parts.method,
         config.lr,
         diagnostics=[one for one in diagnostics if includes(config.record, one.level)],
         measure_norms=includes(config.record, "full"),
         micro_tokens=config.micro_tokens,
         weight_decay=config.weight_decay,
         lr_warmup=config.lr_warmup,
-        largest_lag=config.staleness + REGIMES.parse(config.regime).publish_every - 1,
-        optimizer=OPTIMIZERS.parse(config.optimizer),
+        largest_lag=config.staleness + config.parts.regime.publish_every - 1,
+        optimizer=config.parts.optimizer,
         replay=config.replay,
     )
 
 
 def build_recorder(config: CellConfig) -> StepRecorder:
     """Empty tables for a cell."""
-    return StepRecorder(config.record, events=REGIMES.parse(config.regime).asynchronous)
+    return StepRecorder(config.record, events=config.parts.regime.asynchronous)

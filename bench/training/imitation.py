@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.policies.catalog import POLICIES, EmbeddedPolicy
 from vcpo_bench.bench.policies.conversation import draw
-from vcpo_bench.bench.policies.warm_start import DEFAULT_POLICY, WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.policies.warm_start import TINY, WarmStart, save_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
@@ -26,20 +26,20 @@ _CHECK_EVERY = 5  # updates between reward checks
 _LIMIT = 2000  # updates after which a task of the tiny policy counts as too hard
 
 
-def warm_up(task: TokenTask, seed: int = 0, kind: str = DEFAULT_POLICY) -> WarmStart:
+def warm_up(task: TokenTask, seed: int = 0, kind: EmbeddedPolicy = TINY) -> WarmStart:
     """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
 
     Args:
         task: Its task.
         seed: Seed of the initial weights and demonstrations.
-        kind: Expression of the policy.
+        kind: What kind of policy it is.
 
     Raises:
         UsageError: The target is not reached within 2,000 updates.
     """
-    policy = new_policy(task, seed, kind)
+    policy = kind.untrained(task, seed)
     steps, _ = imitate(policy, task, seed, limit=_LIMIT)
-    if POLICIES.parse(kind).half:
+    if kind.half:
         policy.half().float()  # what the file will hold is what is measured
     result = evaluate(policy, task)
     return WarmStart(task.canonical, policy, seed, steps, result.sampled_reward, result.greedy_reward, kind)
@@ -113,9 +113,7 @@ def _check(policy: Policy, task: Task, seed: int) -> float:
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 
 
-def warmup_command(
-    task: str, out: Path | None = None, seed: int = 0, kind: str = DEFAULT_POLICY
-) -> tuple[WarmStart, Path]:
+def warmup_command(task: str, out: Path | None = None, seed: int = 0, kind: str = TINY.name) -> tuple[WarmStart, Path]:
     """Make a warm start and write it: `vcpo-bench lab warmup --task TASK --out FILE`.
 
     Args:
@@ -130,7 +128,7 @@ def warmup_command(
     Raises:
         UsageError: The task or the policy is unknown, the task is not learned, or the file cannot be written.
     """
-    start = warm_up(token_task(task), seed, POLICIES.parse(kind).text())
+    start = warm_up(token_task(task), seed, POLICIES.parse(kind))
     path = out or Path(f"{start.task}.safetensors")
     save_warm_start(start, path)
     return start, path

@@ -44,16 +44,16 @@ def plan(
     updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
     """
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.policies.catalog import POLICIES
     from vcpo_bench.bench.regimes.routes import describe_routes, routes_by_lag
     from vcpo_bench.bench.regimes.simulation import describe, describe_speed, planned_updates
     from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
-    GridSpec(("clip",), (staleness,), (seed,), regimes=(regime,), settings=settings).check()
+    grid = GridSpec(("clip",), (staleness,), (seed,), regimes=(regime,), settings=settings)
+    grid.check()
     if staleness + steps > MOST_UPDATES:
         raise UsageError(f"--staleness {staleness} --steps {steps}: every update is drawn; ask for at most a million")
-    routed, where = POLICIES.parse(settings.policy).routed, (regime, staleness, steps, seed)
+    routed, where = grid.parts.policy.routed, (regime, staleness, steps, seed)
     if as_json and simulate:
         raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
     if as_json:

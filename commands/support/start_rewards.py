@@ -18,12 +18,10 @@ def start_rewards(spec: GridSpec) -> list[str]:
     """
     if spec.model:
         return []
-    from vcpo_bench.bench.policies.catalog import POLICIES
     from vcpo_bench.bench.policies.warm_start import read_warm_start
     from vcpo_bench.bench.tasks import token_task
 
-    kind = POLICIES.parse(spec.settings.policy).text()
-    return [_line(read_warm_start(token_task(task), spec.start, kind)) for task in spec.tasks]
+    return [_line(read_warm_start(token_task(task), spec.start, spec.parts.policy)) for task in spec.tasks]
 
 
 def _line(start: WarmStart) -> str:

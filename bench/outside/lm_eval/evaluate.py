@@ -18,8 +18,7 @@ from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.moe.policy import MoePolicy
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.policies.warm_start import new_policy
-from vcpo_bench.bench.tasks import TASKS, token_task
+from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.progress import track
 
@@ -111,7 +110,7 @@ def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
     if task != OWN:
         return [task]
     trained_on = checkpoint.config.task
-    if TASKS.class_of(trained_on).in_turns:
+    if checkpoint.config.parts.task.in_turns:
         raise UsageError(f"--tasks own: {trained_on} has an environment, and lm-eval asks everything in one turn")
     return own_names(trained_on)
 
@@ -128,12 +127,13 @@ def language_model(checkpoint: KeptCheckpoint, scoring: Scoring) -> Any:
         return open_checkpoint(checkpoint, scoring.model, scoring.device)
     from vcpo_bench.bench.outside.lm_eval.tiny_model import TinyPolicyLM
 
-    task = token_task(checkpoint.config.task)
-    policy = new_policy(task, kind=checkpoint.config.policy)
+    parts = checkpoint.config.parts
+    assert isinstance(parts.task, TokenTask), "it has no language model"
+    policy = parts.policy.untrained(parts.task, 0)
     if not isinstance(policy, TinyPolicy | MoePolicy):
         raise UsageError(f"{checkpoint.config.policy}: policies of plug-ins cannot be scored with lm-eval")
     load_trained(checkpoint, policy)
-    return TinyPolicyLM(policy, TokenText(task.vocabulary), task.eos)
+    return TinyPolicyLM(policy, TokenText(parts.task.vocabulary), parts.task.eos)
 
 
 def find_tasks(names: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> tuple[list[str | Config], Any]:

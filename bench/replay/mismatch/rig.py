@@ -15,7 +15,6 @@ from vcpo_bench.bench.cells.opening import open_sampler
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
 from vcpo_bench.bench.samplers.base import InflightEngine, PolicyEngine
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.build import build_trainer
@@ -134,7 +133,7 @@ def open_rig(config: CellConfig, start: Path | None, lag: int, device: str = "")
     Raises:
         UsageError: Something cannot be opened, or the task has an environment.
     """
-    sampler = SAMPLERS.parse(config.sampler)
+    sampler = config.parts.sampler
     trained = config if sampler.exact else replace(config, sampler=CellConfig.sampler)
     trainer = build_trainer(trained, start=start, device=device)
     if trainer.task.environment is not None:

@@ -15,7 +15,7 @@ from vcpo_bench.bench.cells.opening import open_policy
 from vcpo_bench.bench.cells.parquet_table import RecordTable
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.regimes import REGIMES, Order
+from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.replay.other_weights import weights_of
 from vcpo_bench.bench.replay.probe.point import ProbePoint, Row, probe_point
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
@@ -69,7 +69,7 @@ def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
     with weights_of(trainer.policy, behavior):
-        noise = REGIMES.parse(config.regime).engine_noise
+        noise = config.parts.regime.engine_noise
         draw = _sampler(config, task, trainer.policy, version, noise)
         stale = [draw(_STALE + i) for i in range(spec.batches)]
     draw = _sampler(config, task, trainer.policy, now, "off")

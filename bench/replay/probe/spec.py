@@ -6,12 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vcpo_bench.bench.policies.catalog import POLICIES
-from vcpo_bench.bench.regimes import REGIMES, check_method
+from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
@@ -68,14 +66,14 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
 
 
 def _check_sampler(cell: RecordedCell) -> None:
-    regime = REGIMES.parse(cell.config.regime)
-    if regime.truncates or SAMPLERS.parse(cell.config.sampler).truncates:
+    regime = cell.config.parts.regime
+    if regime.truncates or cell.config.parts.sampler.truncates:
         sampler = regime.text() if regime.truncates else cell.config.sampler
         raise UsageError(
             f"{cell.key}: {sampler} draws from a truncated distribution, so its samples of the current "
             "policy do not have the true gradient as their mean; probe a cell sampled without top_p and top_k"
         )
-    if POLICIES.parse(cell.config.policy).routed:
+    if cell.config.parts.policy.routed:
         raise UsageError(f"{cell.key}: a probe replays no routes, so it cannot measure a mixture of experts")
 
 

@@ -10,14 +10,13 @@ import numpy as np
 from vcpo_bench.bench.cells.opening import open_policy, open_sampler
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.regimes import REGIMES, Order
+from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.replay import one_thread
 from vcpo_bench.bench.replay.verify.canaries import Canaries
 from vcpo_bench.bench.replay.verify.findings import Finding, Gaps, TooFewHonestError, explained, judge
 from vcpo_bench.bench.replay.verify.gaps import gaps_under
 from vcpo_bench.bench.replay.verify.stored import Recorded, StoredRun
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
@@ -90,9 +89,9 @@ class _Verifier:
 
     def __init__(self, run: StoredRun, sample: int) -> None:
         self.run, self.sample, self.config = run, sample, run.cell.config
-        self.regime = REGIMES.parse(self.config.regime)
-        self.exact = SAMPLERS.parse(self.config.sampler).exact
-        if (self.regime.truncates and not self.regime.mask_replay) or SAMPLERS.parse(self.config.sampler).truncates:
+        self.regime = self.config.parts.regime
+        self.exact = self.config.parts.sampler.exact
+        if (self.regime.truncates and not self.regime.mask_replay) or self.config.parts.sampler.truncates:
             raise UsageError(
                 f"{run.cell.key}: its sampler truncated distributions and did not record which tokens survived, so the "
                 "log-probabilities cannot be computed again; run it with mask_replay=on in the regime"

@@ -12,7 +12,6 @@ from torch import Tensor
 from vcpo_bench.bench.cells.cell_store import KEPT, numbered
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.feeding.source import under
-from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.training.checkpoint import read_state
 from vcpo_bench.bench.trajectories import Trajectories
@@ -67,7 +66,7 @@ class StoredRun:
     """
 
     def __init__(self, cell: RecordedCell) -> None:
-        if LEARNERS.parse(cell.config.learner).served:
+        if cell.config.parts.learner.served:
             raise UsageError(
                 f"{cell.key}: its weights are on the server that trained it, so nothing here can be scored"
             )

@@ -15,7 +15,8 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.policies.catalog import check_routers
-from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.policies.warm_start import TINY as TINY_POLICY
+from vcpo_bench.bench.policies.warm_start import WarmStart, save_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.pool.stacks import why_alone
@@ -154,7 +155,7 @@ def test_a_borrower_without_its_donor_is_a_row_with_its_error(tmp_path: Path) ->
 
 def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> None:
     task = token_task("walk-eos")
-    other = WarmStart(task.canonical, new_policy(task, seed=7), seed=7, steps=0, reward=0.0, greedy=0.0)
+    other = WarmStart(task.canonical, TINY_POLICY.untrained(task, seed=7), seed=7, steps=0, reward=0.0, greedy=0.0)
     save_warm_start(other, tmp_path / "start.safetensors")
     spec = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY)
     (shipped,) = plan_grid(spec)
@@ -267,7 +268,7 @@ def test_what_needs_a_mixture_of_experts_is_refused_without_one() -> None:
     with pytest.raises(
         UsageError, match=r"rspo: .*, and routers of language models are not recorded; use --policy moe"
     ):
-        check_routers("rspo", {"router_shift"}, "tiny", "a-model")
+        check_routers("rspo", {"router_shift"}, TINY_POLICY, "a-model")
     with pytest.raises(UsageError, match=r"unknown policy 'mo'.*moe"):
         plan_grid(replace(plain, settings=CellSettings(policy="mo")))
     with pytest.raises(UsageError, match=r"--replay r4: must be 'off', 'r2' or 'r3'"):

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.embedded.moe import Moe
 from vcpo_bench.bench.policies.moe.experts import choose
 from vcpo_bench.bench.policies.moe.network import MoeConfig
 from vcpo_bench.bench.policies.moe.policy import MoePolicy
@@ -176,7 +177,7 @@ def test_recorded_words_of_the_routers_are_those_of_a_forward_pass(policy: MoePo
 
 @pytest.mark.parametrize("task", ["chain", "walk"])
 def test_the_documented_router_noise_changes_a_tenth_of_the_choices(task: str) -> None:
-    made, bound = load_warm_start(token_task(task), kind="moe"), token_task(task)
+    made, bound = load_warm_start(token_task(task), kind=Moe()), token_task(task)
     assert isinstance(made, MoePolicy)
     prompts = bound.held_out()[:32]
     draws = torch.from_numpy(uniforms(0, "test", 0, len(prompts) * 4, bound.max_response))

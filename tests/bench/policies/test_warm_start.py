@@ -7,13 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from vcpo_bench.bench.policies.warm_start import (
-    WarmStart,
-    load_warm_start,
-    new_policy,
-    read_warm_start,
-    save_warm_start,
-)
+from vcpo_bench.bench.policies.catalog import POLICIES
+from vcpo_bench.bench.policies.embedded.moe import Moe
+from vcpo_bench.bench.policies.warm_start import TINY, WarmStart, load_warm_start, read_warm_start, save_warm_start
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.errors import UsageError
@@ -27,7 +23,7 @@ def test_the_shipped_start_has_something_to_learn(kind: str, name: str) -> None:
     if name == "calc":
         pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations tools")
     task = token_task(name)
-    start = read_warm_start(task, kind=kind)
+    start = read_warm_start(task, kind=POLICIES.parse(kind))
     measured = evaluate(start.policy, task)
     assert measured.sampled_reward == pytest.approx(start.reward, abs=0.02)
     assert measured.greedy_reward == pytest.approx(start.greedy, abs=0.02)
@@ -47,7 +43,7 @@ def test_a_variant_without_a_start_names_the_command() -> None:
 
 
 def untrained(task: str) -> WarmStart:
-    return WarmStart(task, new_policy(token_task(task)), seed=0, steps=0, reward=0.0, greedy=0.0)
+    return WarmStart(task, TINY.untrained(token_task(task), 0), seed=0, steps=0, reward=0.0, greedy=0.0)
 
 
 def test_a_start_of_another_task_is_refused(tmp_path: Path) -> None:
@@ -59,18 +55,18 @@ def test_a_start_of_another_task_is_refused(tmp_path: Path) -> None:
 
 def test_a_start_of_another_policy_is_refused(tmp_path: Path) -> None:
     path, task = tmp_path / "start.safetensors", token_task("chain")
-    save_warm_start(replace(untrained("chain"), policy=new_policy(task, kind="moe"), kind="moe"), path)
-    assert read_warm_start(task, path, "moe").kind == "moe"
+    save_warm_start(replace(untrained("chain"), policy=Moe().untrained(task, 0), kind=Moe()), path)
+    assert read_warm_start(task, path, Moe()).kind == Moe()
     with pytest.raises(UsageError, match="is a policy 'moe', not 'tiny'; name it with --policy"):
         load_warm_start(task, path)
     with pytest.raises(UsageError, match="--task 'chain\\(n=5\\)' --policy 'moe'"):
-        load_warm_start(token_task("chain(n=5)"), kind="moe")
+        load_warm_start(token_task("chain(n=5)"), kind=Moe())
 
 
 def test_half_a_file_holds_what_it_was_rounded_to(tmp_path: Path) -> None:
-    policy, path = new_policy(token_task("chain"), kind="moe").half().float(), tmp_path / "start.safetensors"
-    save_warm_start(replace(untrained("chain"), policy=policy, kind="moe"), path)
-    again = load_warm_start(token_task("chain"), path, "moe")
+    policy, path = Moe().untrained(token_task("chain"), 0).half().float(), tmp_path / "start.safetensors"
+    save_warm_start(replace(untrained("chain"), policy=policy, kind=Moe()), path)
+    again = load_warm_start(token_task("chain"), path, Moe())
     assert path.stat().st_size < 2.1 * sum(p.numel() for p in policy.parameters())
     for ours, theirs in zip(policy.parameters(), again.parameters(), strict=True):
         assert theirs.dtype is torch.float32

@@ -11,7 +11,7 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.policies.warm_start import WarmStart, new_policy, save_warm_start
+from vcpo_bench.bench.policies.warm_start import TINY, WarmStart, save_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
@@ -40,7 +40,9 @@ def planned(folder: Path) -> PlannedCell:
     start = folder / "start.safetensors"
     task = token_task(TASK)
     if not start.exists():
-        save_warm_start(WarmStart(task.canonical, new_policy(task), seed=0, steps=0, reward=0.0, greedy=0.0), start)
+        save_warm_start(
+            WarmStart(task.canonical, TINY.untrained(task, 0), seed=0, steps=0, reward=0.0, greedy=0.0), start
+        )
     settings = CellSettings(steps=3, prompts=2, responses=4)
     (cell,) = plan_grid(GridSpec(("vcpo",), (2,), (0,), (TASK,), settings=settings, controls=False, start=start))
     return cell

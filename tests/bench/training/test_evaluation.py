@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.policies.warm_start import load_warm_start, new_policy
+from vcpo_bench.bench.policies.warm_start import TINY, load_warm_start
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.evaluation import SAMPLES_KEPT, evaluate
 
@@ -29,7 +29,7 @@ def test_greedy_reward_is_that_of_the_most_likely_tokens() -> None:
 
 def test_entropy_is_per_token() -> None:
     task = token_task("walk-eos")
-    policy = new_policy(task)
+    policy = TINY.untrained(task, 0)
     prompts, responses, mask = task.demonstrations(0, 0, 64)
     entropy = score(policy, prompts, responses, mask).entropy
     near = float(entropy.sum() / mask.sum())  # an untrained policy is nearly uniform everywhere
