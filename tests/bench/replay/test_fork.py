@@ -228,7 +228,10 @@ def test_cells_that_cannot_be_done_again_are_refused(
         ({"method_version": 99}, "code of vcpo has changed"),
         ({"config": facts["config"] | {"regime": "async"}}, "a real clock decided"),
         ({"config": facts["config"] | {"series": "x"}}, "uses the step scales"),
-        ({"config": facts["config"] | {"model": "qwen@0"}}, "the language model qwen; name its folder with --model"),
+        (
+            {"config": facts["config"] | {"model": "qwen@0", "task": "arithmetic"}},
+            "language model qwen; name its folder",
+        ),
         ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on batch composition"),
         ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
