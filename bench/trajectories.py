@@ -1,18 +1,41 @@
-"""Sampled data: the responses a policy drew (`Rollout`), and batches the learner trains on (`Trajectories`)."""
+"""Sampled data: what a policy drew (`Rollout`), what a learner trains on (`Trajectories`), what is scored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from vcpo_bench.records.step_facts import EPISODE_FACTS
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extras:
+    """What only some responses carry beside their tokens; None where they do not. B is P, G in a `Trajectories`.
+
+    Attributes:
+        episodes: int64 [B, 7] counts of each episode in the order of `EPISODE_FACTS`, where there is an environment.
+        routes: int8 [B, Lp + T, layers, k] experts that each position used, from a mixture of experts that records them
+            (`policies.routed`).
+        kept: uint8 [B, T, ceil(V / 8)] which tokens survived truncation, as bits, 0 at padding; only under mask replay.
+        router_logp: float32 [B, T, layers, k] log-probability of each of these experts under the router of the sampler,
+            at the position that drew the token, 0 at padding; only where the method asks for it.
+    """
+
+    episodes: Tensor | None = None
+    routes: Tensor | None = None
+    kept: Tensor | None = None
+    router_logp: Tensor | None = None
+
+    def extras(self) -> dict[str, Tensor]:
+        """Those there are, by name."""
+        named = {field.name: getattr(self, field.name) for field in fields(Extras)}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 
-@dataclass(frozen=True)
-class Rollout:
+@dataclass(frozen=True, slots=True)
+class Rollout(Extras):
     """Sampled responses.
 
     Attributes:
@@ -21,12 +44,6 @@ class Rollout:
         mask: bool [B, T], True up to and including the end token.
         entropy: float32 [B, T] entropy in nats of the distribution each token was drawn from, 0 at padding.
         version: int64 [B, T] updates seen by the weights that drew each token, from a sampler that tracks it itself.
-        kept: uint8 [B, T, ceil(V / 8)] which tokens survived truncation, as bits, 0 at padding; only under mask replay.
-        episodes: int64 [B, 7] counts of each episode in the order of `EPISODE_FACTS`, where there is an environment.
-        routes: int8 [B, Lp + T, layers, k] experts that each position used, from a mixture of experts that records them
-            (`policies.routed`).
-        router_logp: float32 [B, T, layers, k] log-probability of each of these experts under the router of the sampler,
-            at the position that drew the token, 0 at padding; only where the method asks for it.
 
     With an environment the mask has holes: tokens that the policy observed and did not draw are False, and their
     log-probability is 0. Nothing else tells them apart, and everything that counts tokens counts those of the mask.
@@ -37,44 +54,95 @@ class Rollout:
     mask: Tensor
     entropy: Tensor
     version: Tensor | None = None
-    episodes: Tensor | None = None
-    routes: Tensor | None = None
-    kept: Tensor | None = None
-    router_logp: Tensor | None = None
 
     @classmethod
-    def empty(
-        cls,
-        rows: int,
-        length: int,
-        eos: int | None,
-        facts: bool = False,
-        routes: Tensor | None = None,
-        kept_bytes: int = 0,
-        router_logp: Tensor | None = None,
-    ) -> Rollout:
+    def empty(cls, rows: int, length: int, eos: int | None, **extras: Tensor) -> Rollout:
         """Nothing drawn yet. Made outside inference mode, so that the learner may save it for its backward pass.
 
         Args:
             rows: B.
             length: T.
             eos: Token that ends a response, or None.
-            facts: Whether there is an environment, so that something is counted of every episode.
-            routes: Routes without an entry yet, where the policy has them (`Policy.empty_routes`).
-            kept_bytes: Bytes of a set of surviving tokens; 0: they are not recorded.
-            router_logp: Zeros, where they are recorded (`Policy.empty_router_logp`).
+            extras: Room for what is recorded beside the tokens, see `Extras`.
         """
-        zeros = torch.zeros(2, rows, length)
-        episodes = torch.zeros(rows, len(EPISODE_FACTS), dtype=torch.int64) if facts else None
-        mask = torch.ones(rows, length).bool()
-        kept = torch.zeros(rows, length, kept_bytes, dtype=torch.uint8) if kept_bytes else None
-        responses = torch.full((rows, length), eos or 0)
-        optional = {"episodes": episodes, "routes": routes, "kept": kept, "router_logp": router_logp}
-        return cls(responses, zeros[0], mask, zeros[1], **optional)
+        zeros, mask = torch.zeros(2, rows, length), torch.ones(rows, length).bool()
+        return cls(torch.full((rows, length), eos or 0), zeros[0], mask, zeros[1], **extras)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors by name, without the absent ones."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+    def take(self, rows: slice) -> Rollout:
+        """Some of the rows."""
+        return Rollout(**{name: tensor[rows] for name, tensor in self.tensors().items()})
+
+    def put(self, rows: Tensor, drawn: Rollout) -> None:
+        """Write another rollout, which carries the same, over the rows of these numbers, in place."""
+        theirs = drawn.tensors()
+        for name, tensor in self.tensors().items():
+            tensor[rows] = theirs[name]
+
+    def grouped(
+        self,
+        index: int,
+        prompts: Tensor,
+        reward: Tensor,
+        learner_routes: Tensor | None = None,
+        origin: Tensor | None = None,
+    ) -> Trajectories:
+        """The batch that these responses to P prompts are, once the version of each token is known.
+
+        Args:
+            index: Number of the batch.
+            prompts: `[P, Lp]`.
+            reward: `[B]`.
+            learner_routes: As `routes`.
+            origin: See `Trajectories`.
+        """
+        assert self.version is not None
+        named = {"responses": self.responses, "behavior_logp": self.logp, "mask": self.mask, "version": self.version}
+        named |= self.extras() | {"reward": reward}
+        if learner_routes is not None:
+            named["learner_routes"] = learner_routes
+        each = {name: tensor.view(len(prompts), -1, *tensor.shape[1:]) for name, tensor in named.items()}
+        return Trajectories(index, prompts, origin=origin, **each)
+
+
+class Responses(NamedTuple):
+    """Responses for a policy to score.
+
+    Attributes:
+        prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
+        responses: int64 [B, T].
+        mask: bool [B, T], True where the token carries loss.
+        kept: uint8 [B, T, ceil(V / 8)], tokens over which each distribution is normalized (mask replay); None: all.
+        routes: int8 [B, Lp + T, layers, k], experts that a mixture of experts uses; None: its routers choose
+            (`policies.routed`).
+    """
+
+    prompts: Tensor
+    responses: Tensor
+    mask: Tensor
+    kept: Tensor | None = None
+    routes: Tensor | None = None
+
+    def to(self, device: torch.device) -> Responses:
+        """The same on a device."""
+        return Responses(**{name: tensor.to(device) for name, tensor in self._asdict().items() if tensor is not None})
+
+    def take(self, rows: slice | Tensor) -> Responses:
+        """Some of the rows, where each has a prompt of its own."""
+        return Responses(**{name: tensor[rows] for name, tensor in self._asdict().items() if tensor is not None})
+
+    @property
+    def each(self) -> Responses:
+        """The same with a prompt per response, [B, Lp]."""
+        return self._replace(prompts=self.prompts.repeat_interleave(len(self.responses) // len(self.prompts), 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectories:
+class Trajectories(Extras):
     """One batch of P prompts with G responses each, of at most T tokens.
 
     Attributes:
@@ -88,12 +156,8 @@ class Trajectories:
         proximal_logp: `[P, G, T]` float32 under the policy at the first update on the rollout, where wanted.
         origin: `[P, 2]` int64 batch and group each prompt came from; None where all are batch `index` in order.
         seconds: `[P, G, 2]` float64 time each trajectory spent in flight and in the queue; only where time is real.
-        episodes: `[P, G, 7]` int64 counts of each episode, see `Rollout`; only where the task has an environment.
-        routes: `[P, G, Lp + T, layers, k]` int8 experts that the sampler used, see `Rollout`; only from a mixture of
-            experts.
-        learner_routes: The same as the learner computes them, once, when the batch has just been sampled.
-        kept: `[P, G, T, ceil(V / 8)]` uint8, which tokens survived truncation, see `Rollout`; only under mask replay.
-        router_logp: `[P, G, T, layers, k]` float32, what the sampler's routers said of these experts, see `Rollout`.
+        learner_routes: Like `routes`, those of the sampler, as the learner computes them, once, when the batch has just
+            been sampled.
     """
 
     index: int
@@ -106,11 +170,7 @@ class Trajectories:
     proximal_logp: Tensor | None = None
     origin: Tensor | None = None
     seconds: Tensor | None = None
-    episodes: Tensor | None = None
-    routes: Tensor | None = None
     learner_routes: Tensor | None = None
-    kept: Tensor | None = None
-    router_logp: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by field name, for a checkpoint, without the absent ones."""
@@ -136,14 +196,15 @@ class Trajectories:
         groups = torch.arange(len(self.prompts))
         return torch.stack([torch.full_like(groups, self.index), groups], dim=1)
 
-    def flat_prompts(self) -> Tensor:
-        """`[P*G, Lp]`: the prompt of every trajectory."""
-        return self.prompts.repeat_interleave(self.responses.shape[1], dim=0)
+    def flat(self, routes: Tensor | None = None) -> Responses:
+        """The `P*G` responses for a policy to score, with the tokens that survived, where they are recorded.
 
-    def flat(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """Prompts `[P, Lp]`, responses, mask `[P*G, T]` and surviving tokens, if recorded: what a policy scores."""
+        Args:
+            routes: `[P, G, Lp + T, layers, k]` experts to use; None: the routers of the policy choose.
+        """
         kept = None if self.kept is None else self.kept.flatten(0, 1)
-        return self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1), kept
+        routes = None if routes is None else routes.flatten(0, 1)
+        return Responses(self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1), kept, routes)
 
     def single_rows(self, rows: Tensor) -> Trajectories:
         """Selected ones of the `P*G` trajectories, each as a group of one: `[len(rows), 1, T]`."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.base import Decoding
 from vcpo_bench.bench.policies.conversation import Conversation
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.regimes.base import Order
 from vcpo_bench.bench.samplers.base import InflightEngine, Segment
 from vcpo_bench.bench.samplers.published import PublishedPolicy
@@ -24,8 +25,7 @@ class Draft:
     """A batch in progress: its rollout so far, the version of each token, and its KV cache where that is kept.
 
     Attributes:
-        prompts: `[P, Lp]`.
-        noise: float64 `[B, T]`, the uniform numbers its tokens are drawn with.
+        asked: What is drawn: its prompts and numbers.
         rollout: `[B, T]` tensors, filled in place.
         version: int64 `[B, T]`, updates seen by the weights that drew each token; -1: not drawn yet.
         missing: Tokens not drawn yet, padding included.
@@ -33,8 +33,7 @@ class Draft:
         talk: The episodes in flight, where the task has an environment.
     """
 
-    prompts: Tensor
-    noise: Tensor
+    asked: Draw
     rollout: Rollout
     version: Tensor
     missing: int
@@ -88,25 +87,16 @@ class BatchGenerator:
     def _draft(self, batch: int, groups: int) -> Draft:
         T, rows = self.task.max_response, groups * self.config.responses
         prompts, environment = self.task.training_prompts(self.config.seed, batch, groups), self.task.environment
+        noise = torch.from_numpy(uniforms(self.config.seed, "sampling", batch, rows, T))
+        asked = self.published.asked(prompts, noise, self.task)
+        talk = None if environment is None else Conversation(environment, prompts, rows, T)
+        rollout = self.published.policy.empty_rollout(asked)
         return Draft(
-            prompts=prompts,
-            noise=torch.from_numpy(uniforms(self.config.seed, "sampling", batch, rows, T)),
-            rollout=self._empty(rows, T, environment is not None),
+            asked=asked,
+            rollout=rollout if talk is None else replace(rollout, episodes=talk.facts()),
             version=torch.full((rows, T), -1, dtype=torch.int64),
             missing=rows * T,
-            talk=None if environment is None else Conversation(environment, prompts, rows, T),
-        )
-
-    def _empty(self, rows: int, length: int, counted: bool) -> Rollout:
-        policy, published = self.published.policy, self.published
-        return Rollout.empty(
-            rows,
-            length,
-            self.task.eos,
-            counted,
-            routes=policy.empty_routes(rows, self.task.prompt_length + self.task.max_response),
-            kept_bytes=policy.kept_bytes(published.truncation),
-            router_logp=policy.empty_router_logp(rows, length),
+            talk=talk,
         )
 
     def _tokens(self, draft: Draft, order: Order, version: int) -> None:
@@ -114,7 +104,7 @@ class BatchGenerator:
         rows, T = draft.version.shape
         positions = self._positions(order)
         if len(positions) == T:
-            draft.rollout = self.published.generate(draft.prompts, draft.noise, self.task)
+            draft.rollout = self.published.generate(draft.asked.prompts, draft.asked.uniforms, self.task)
         else:
             decoder = self._decoder(draft, positions.start)
             self._extend(draft, decoder, positions)
@@ -125,12 +115,11 @@ class BatchGenerator:
 
     def _extend(self, draft: Draft, decoder: Decoding, positions: range) -> None:
         """Draw tokens of responses in flight; without a kept cache the decoder counts those before to its prompts."""
-        policy, inputs = self.published.policy, (draft.rollout, decoder, draft.prompts, draft.noise, positions)
-        truncation = self.published.truncation
+        policy = self.published.policy
         if draft.talk is None:
-            policy.extend(*inputs, self.task.eos, truncation=truncation)
+            policy.extend(draft.rollout, decoder, draft.asked, positions)
         else:
-            draft.talk.extend(policy, *inputs, truncation=truncation)
+            draft.talk.extend(policy, draft.rollout, decoder, draft.asked, positions)
             draft.rollout = replace(draft.rollout, episodes=draft.talk.facts())
 
     def _positions(self, order: Order) -> range:
@@ -140,7 +129,9 @@ class BatchGenerator:
     def _advance(self, sampler: InflightEngine, orders: Sequence[Order], version: int) -> None:
         """Carry out the orders of all batches in flight together: an engine step draws a token for each of them."""
         drafts = [(self.drafts[order.batch], order.batch, self._positions(order)) for order in orders]
-        segments = [Segment(batch, d.prompts, d.noise, d.rollout, part, d.talk) for d, batch, part in drafts]
+        segments = [
+            Segment(batch, d.asked.prompts, d.asked.uniforms, d.rollout, part, d.talk) for d, batch, part in drafts
+        ]
         sampler.advance(segments, self.task.eos, self.keep_cache)
         for draft, _, positions in drafts:
             draft.version[:, positions.start : positions.stop] = version
@@ -153,7 +144,7 @@ class BatchGenerator:
         if draft.decoder is not None:
             draft.decoder.reload()
             return draft.decoder
-        prompts = draft.prompts
+        prompts = draft.asked.prompts
         if start:  # the new weights recompute the cache of all tokens so far
             prompts = prompts.repeat_interleave(rows // len(prompts), dim=0)
             prompts = torch.cat([prompts, draft.rollout.responses[:, :start]], dim=1)
@@ -165,50 +156,30 @@ class BatchGenerator:
             return
         picked = [(self.drafts[order.batch], torch.tensor(order.rows)) for order in orders]
         G = self.config.responses
-        prompts = torch.cat([draft.prompts[rows // G] for draft, rows in picked])
-        noise = torch.cat([draft.noise[rows] for draft, rows in picked])
+        prompts = torch.cat([draft.asked.prompts[rows // G] for draft, rows in picked])
+        noise = torch.cat([draft.asked.uniforms[rows] for draft, rows in picked])
         found = self.published.generate(prompts, noise, self.task)
         begin = 0
         for draft, rows in picked:
-            part = slice(begin, begin + len(rows))
-            draft.rollout.responses[rows] = found.responses[part]
-            draft.rollout.logp[rows] = found.logp[part]
-            draft.rollout.mask[rows] = found.mask[part]
-            for kept, drawn in zip(_optional(draft.rollout).values(), _optional(found).values(), strict=True):
-                if kept is not None and drawn is not None:
-                    kept[rows] = drawn[part]
-            draft.version[rows] = version if found.version is None else found.version[part]
+            drawn = found.take(slice(begin, begin + len(rows)))
+            draft.rollout.put(rows, drawn)
+            draft.version[rows] = version if drawn.version is None else drawn.version
             draft.missing -= len(rows) * draft.version.shape[1]
             begin += len(rows)
 
     def _complete(self, batch: int) -> Trajectories:
         draft = self.drafts.pop(batch)
-        rollout, P = draft.rollout, len(draft.prompts)
-        shape = (P, self.config.responses, self.task.max_response)
-        reward = self.task.reward(draft.prompts, rollout.responses, rollout.mask)
-        learner_routes = self.published.learner_routes(draft.prompts, rollout)
-        return Trajectories(
-            index=batch,
-            prompts=draft.prompts,
-            responses=rollout.responses.view(shape),
-            behavior_logp=self.published.report(rollout.logp, rollout.mask, batch).view(shape),
-            mask=rollout.mask.view(shape),
-            reward=reward.view(shape[:2]),
-            version=draft.version.view(shape),
-            episodes=_grouped(rollout.episodes, P),
-            routes=_grouped(rollout.routes, P),
-            learner_routes=_grouped(learner_routes, P),
-            kept=_grouped(rollout.kept, P),
-            router_logp=_grouped(rollout.router_logp, P),
-        )
+        drawn, prompts = draft.rollout, draft.asked.prompts
+        reward = self.task.reward(prompts, drawn.responses, drawn.mask)
+        routes = self.published.learner_routes(prompts, drawn)
+        drawn = replace(drawn, logp=self.published.report(drawn.logp, drawn.mask, batch), version=draft.version)
+        return drawn.grouped(batch, prompts, reward, learner_routes=routes)
 
     def tensors(self) -> dict[str, Tensor]:
         """All batches in progress, for a checkpoint."""
         found: dict[str, Tensor] = {}
         for batch, draft in self.drafts.items():
-            named = {"version": draft.version, "responses": draft.rollout.responses, "logp": draft.rollout.logp}
-            named |= {"mask": draft.rollout.mask, "entropy": draft.rollout.entropy}
-            named |= {name: tensor for name, tensor in _optional(draft.rollout).items() if tensor is not None}
+            named = draft.rollout.tensors() | {"version": draft.version}
             if draft.decoder is not None:
                 position = draft.decoder.position  # the cache behind it is memory that nothing has written yet
                 named |= {f"cache{n}": cache[:, :, :, :position] for n, cache in enumerate(draft.decoder.caches)}
@@ -223,26 +194,14 @@ class BatchGenerator:
             named = {name.split("/")[1]: tensor for name, tensor in tensors.items() if name.startswith(f"{batch}/")}
             draft = self._draft(batch, len(named["version"]) // self.config.responses)
             draft.version = named["version"]
-            wanted = named.keys() & {name for name, tensor in vars(draft.rollout).items() if tensor is not None}
-            draft.rollout = Rollout(**{name: named[name] for name in wanted})
+            draft.rollout = Rollout(**{name: named[name] for name in draft.rollout.tensors().keys() & named.keys()})
             draft.missing = int((draft.version < 0).sum())
             if draft.talk is not None:
                 draft.talk.replay(draft.rollout, int((draft.version[0] >= 0).sum()))
             if "position" in named:
-                draft.decoder = self.published.policy.decoding(draft.prompts, *draft.version.shape)
+                draft.decoder = self.published.policy.decoding(draft.asked.prompts, *draft.version.shape)
                 draft.decoder.position = position = int(named["position"])
                 with torch.inference_mode():
                     for layer, cache in enumerate(draft.decoder.caches):
                         cache[:, :, :, :position] = named[f"cache{layer}"][:, :, :, :position]
             self.drafts[batch] = draft
-
-
-def _optional(rollout: Rollout) -> dict[str, Tensor | None]:
-    """What only some rollouts carry, by name."""
-    named = ("episodes", "routes", "kept", "router_logp")
-    return {name: getattr(rollout, name) for name in named}
-
-
-def _grouped(rows: Tensor | None, prompts: int) -> Tensor | None:
-    """[P * G, ...] as [P, G, ...]; None stays None."""
-    return None if rows is None else rows.view(prompts, -1, *rows.shape[1:])

@@ -6,6 +6,7 @@ Ticket number `batch * P + group` stands for one prompt of one batch and its G r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -35,32 +36,25 @@ class TicketSampler:
 
     def run(self, tickets: Sequence[int], version: int) -> dict[int, Trajectories]:
         """The group of each ticket, `[1, G, T]`, under the published weights, which have seen `version` updates."""
-        P, G, T = self.config.prompts, self.config.responses, self.task.max_response
+        P, G = self.config.prompts, self.config.responses
         inputs = [self._of(*divmod(ticket, P)) for ticket in tickets]
         prompts = torch.cat([prompt for prompt, _ in inputs])
-        rollout = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task)
-        reward = self.task.reward(prompts, rollout.responses, rollout.mask)
-        learner_routes = self.published.learner_routes(prompts, rollout)
-        stamps = torch.full_like(rollout.responses, version) if rollout.version is None else rollout.version
+        drawn = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task)
+        reward = self.task.reward(prompts, drawn.responses, drawn.mask)
+        routes = self.published.learner_routes(prompts, drawn)
+        if drawn.version is None:
+            drawn = replace(drawn, version=torch.full_like(drawn.responses, version))
         found = {}
         for index, ticket in enumerate(tickets):
-            rows = slice(index * G, (index + 1) * G)
-            batch, group = divmod(ticket, P)
-            logp = self.published.report(rollout.logp[rows], rollout.mask[rows], batch, group * G)
-            found[ticket] = Trajectories(
-                index=batch,
-                prompts=prompts[index : index + 1],
-                responses=rollout.responses[rows].view(1, G, T),
-                behavior_logp=logp.view(1, G, T),
-                mask=rollout.mask[rows].view(1, G, T),
-                reward=reward[rows].view(1, G),
-                version=stamps[rows].view(1, G, T),
+            rows, (batch, group) = slice(index * G, (index + 1) * G), divmod(ticket, P)
+            own = drawn.take(rows)
+            own = replace(own, logp=self.published.report(own.logp, own.mask, batch, group * G))
+            found[ticket] = own.grouped(
+                batch,
+                prompts[index : index + 1],
+                reward[rows],
+                learner_routes=None if routes is None else routes[rows],
                 origin=torch.tensor([[batch, group]]),
-                episodes=None if rollout.episodes is None else rollout.episodes[rows].unsqueeze(0),
-                routes=None if rollout.routes is None else rollout.routes[rows].unsqueeze(0),
-                learner_routes=None if learner_routes is None else learner_routes[rows].unsqueeze(0),
-                kept=None if rollout.kept is None else rollout.kept[rows].unsqueeze(0),
-                router_logp=None if rollout.router_logp is None else rollout.router_logp[rows].unsqueeze(0),
             )
         return found
 

@@ -15,13 +15,14 @@ from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine.doctor import DoctorLine
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.samplers.base import Engine
 from vcpo_bench.bench.samplers.vllm_engine import releases
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 TOLERANCE = 2e-3
 """Nats by which float32 log-probabilities of two devices or kernels may differ (TF32 products included)."""
@@ -52,9 +53,10 @@ def small_policy() -> str:
     config = CellConfig(method="vcpo", staleness=1, seed=0, steps=2, device="cuda")
     task = open_task(config, None)
     there, here = open_policy(config, task, None, "cuda"), open_policy(config, task, None, "cpu")
-    rollout, prompts = _draw(task, here.sample)
+    rollout, prompts = _draw(task, lambda *asked: here.sample(Draw(*asked)))
+    given = Responses(prompts, rollout.responses, rollout.mask)
     with torch.no_grad():
-        scores = [model.score(prompts, rollout.responses, rollout.mask).logp.cpu() for model in (there, here)]
+        scores = [model.score(given).logp.cpu() for model in (there, here)]
     trainer = build_trainer(config)
     while not trainer.status:
         trainer.advance()
@@ -168,7 +170,7 @@ def compare_across_updates(policy: Policy, task: Task, sampler: Engine) -> str:
 def difference(policy: Policy, prompts: torch.Tensor, rollout: Rollout) -> float:
     """Largest difference between the log-probabilities of a sampler and of the policy, in nats."""
     with torch.no_grad():
-        scores = policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()
+        scores = policy.score(Responses(prompts, rollout.responses, rollout.mask)).logp.cpu()
     return float((scores - rollout.logp)[rollout.mask].abs().max())
 
 

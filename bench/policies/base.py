@@ -10,9 +10,10 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.scores import TokenScores
-from vcpo_bench.bench.policies.truncation import Truncation, recorded_bytes
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.policies.truncation import packed_size
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 
 class Decoding(Protocol):
@@ -37,97 +38,58 @@ class Policy(nn.Module, ABC):
     """
 
     @abstractmethod
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> TokenScores:
+    def score(self, given: Responses) -> TokenScores:
         """Score responses, at temperature 1.
-
-        Args:
-            prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
-            responses: int64 [B, T].
-            mask: bool [B, T], True where the token carries loss.
-            kept: uint8 [B, T, ceil(V / 8)], tokens over which each distribution is normalized (mask replay); None: all.
 
         Returns:
             The scores, rows in the order given; gradients reach the policy unless gradients are off.
         """
 
     @abstractmethod
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> TokenScores:
-        """Like `score` with prompts [B, Lp], every module seeing one trajectory per row: what score norms need."""
+    def score_rows(self, given: Responses) -> TokenScores:
+        """Like `score` with a prompt per response; modules see one trajectory per row, as score norms need it."""
 
-    @abstractmethod
-    def sample(
-        self,
-        prompts: Tensor,
-        uniforms: Tensor,
-        eos: int | None = None,
-        greedy: Tensor | None = None,
-        truncation: Truncation | None = None,
-    ) -> Rollout:
-        """Draw one response per row of `uniforms`, at temperature 1.
-
-        Args:
-            prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
-            uniforms: float64 [B, T] in [0, 1): token t of row i is the inverse of its cumulative distribution at
-                [i, t].
-            eos: Token that ends a response, or None if all run to T.
-            greedy: bool [B], True for rows that take the most likely token instead.
-            truncation: How distributions are cut before drawing; None: as the policy does by itself, usually not.
-
-        Returns:
-            Responses of length T in main memory, rows in the order of `uniforms`.
-        """
+    def sample(self, draw: Draw) -> Rollout:
+        """Draw whole responses, in main memory, rows in the order of `draw.uniforms`."""
+        rollout = self.empty_rollout(draw)
+        self.extend(rollout, self.decoding(draw.prompts, draw.rows, draw.length), draw, range(draw.length))
+        return rollout
 
     @abstractmethod
     def decoding(self, prompts: Tensor, rows: int, length: int) -> Decoding:
         """Begin `rows` responses of at most `length` tokens to prompts int64 [P, Lp]; `extend` continues them."""
 
     @abstractmethod
-    def extend(
-        self,
-        rollout: Rollout,
-        decoding: Decoding,
-        prompts: Tensor,
-        uniforms: Tensor,
-        positions: range,
-        eos: int | None,
-        greedy: Tensor | None = None,
-        truncation: Truncation | None = None,
-    ) -> None:
+    def extend(self, rollout: Rollout, decoding: Decoding, draw: Draw, positions: range) -> None:
         """Draw the tokens at consecutive positions of every response, in place.
 
         Args:
-            rollout: [B, T] tensors with the tokens before; filled in place.
+            rollout: [B, T] tensors with the tokens before; filled in place, with survivors of a truncation and routes
+                where it has room for them.
             decoding: Either the one that drew the positions before, or a new one whose prompts include them.
-            prompts: int64 [P, Lp].
-            uniforms: float64 [B, T], see `sample`.
+            draw: What is drawn.
             positions: Which tokens of the responses to draw.
-            eos: Token that ends a response, or None.
-            greedy: bool [B], True for rows that take the most likely token instead.
-            truncation: As for `sample`; survivors are recorded where the rollout has room for them.
         """
 
     @abstractmethod
     def output_head(self) -> nn.Module:
         """The module that turns the final hidden states into logits."""
 
-    def empty_routes(self, rows: int, positions: int) -> Tensor | None:
-        """Room for the routes of so many responses and positions; None where nothing is routed (`policies.routed`)."""
-        return None
+    def empty_rollout(self, draw: Draw) -> Rollout:
+        """A rollout without tokens yet, and with room for all else that this policy records of them."""
+        return Rollout.empty(draw.rows, draw.length, draw.eos, **self.recorded(draw))
 
-    def empty_router_logp(self, rows: int, length: int) -> Tensor | None:
-        """Room for what the routers say of so many responses and tokens; None where it is not recorded."""
-        return None
+    def recorded(self, draw: Draw) -> dict[str, Tensor]:
+        """Room for the `Extras` that this policy records, by name: the survivors of truncated distributions."""
+        if draw.truncation is None or not draw.truncation.replay:
+            return {}
+        size = packed_size(len(next(self.output_head().parameters())))
+        return {"kept": torch.zeros(draw.rows, draw.length, size, dtype=torch.uint8)}
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
-
-    def kept_bytes(self, truncation: Truncation | None) -> int:
-        """Bytes per token that a rollout needs to record survivors; 0: they are not recorded."""
-        if truncation is None:
-            return 0
-        return recorded_bytes(truncation, len(next(self.output_head().parameters())))
 
     def trainable(self) -> list[nn.Parameter]:
         """The parameters that training moves, in a fixed order."""

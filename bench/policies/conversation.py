@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Decoding, Policy
-from vcpo_bench.bench.policies.truncation import Truncation
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.tasks.environment import Environment
 from vcpo_bench.bench.tasks.episode import Episode
 from vcpo_bench.bench.trajectories import Rollout
@@ -31,34 +31,23 @@ class Conversation:
         each = prompts.repeat_interleave(rows // len(prompts), 0).tolist()
         self.episodes = [Episode(environment, prompt, length) for prompt in each]
 
-    def extend(
-        self,
-        policy: Policy,
-        rollout: Rollout,
-        decoding: Decoding,
-        prompts: Tensor,
-        uniforms: Tensor,
-        positions: range,
-        greedy: Tensor | None = None,
-        truncation: Truncation | None = None,
-    ) -> None:
+    def extend(self, policy: Policy, rollout: Rollout, decoding: Decoding, draw: Draw, positions: range) -> None:
         """Draw the tokens at consecutive positions of every response, in place.
 
         Args:
             policy: Draws the tokens of the policy's turns.
             rollout: [B, T] tensors with the tokens before; filled in place.
             decoding: As for `Policy.extend`.
-            prompts: As for `Policy.extend`.
-            uniforms: float64 [B, T], see `Policy.sample`; those at positions of observed tokens are not used.
+            draw: What is drawn. Its numbers at positions of observed tokens are not used, nor is its end token: the
+                environment ends the episodes.
             positions: Which tokens to draw.
-            greedy: As for `Policy.sample`.
-            truncation: As for `Policy.sample`.
         """
+        endless = replace(draw, eos=None)
         for place in positions:
             if all(episode.ended for episode in self.episodes):
                 rollout.mask[:, place:] = False
                 break
-            policy.extend(rollout, decoding, prompts, uniforms, range(place, place + 1), None, greedy, truncation)
+            policy.extend(rollout, decoding, endless, range(place, place + 1))
             self._put(rollout, place)
 
     def _put(self, rollout: Rollout, place: int) -> None:
@@ -98,32 +87,17 @@ class Conversation:
                     episode.say(token)
 
 
-def draw(
-    policy: Policy,
-    environment: Environment | None,
-    prompts: Tensor,
-    uniforms: Tensor,
-    eos: int | None,
-    greedy: Tensor | None = None,
-    truncation: Truncation | None = None,
-) -> Rollout:
-    """One response per row of `uniforms`: `Policy.sample`, or a conversation where there is an environment.
+def respond(policy: Policy, environment: Environment | None, draw: Draw) -> Rollout:
+    """Whole responses: `Policy.sample`, or a conversation where there is an environment.
 
     Args:
         policy: Draws the tokens.
         environment: What answers it between its turns, or None.
-        prompts: int64 [P, Lp], P dividing B.
-        uniforms: float64 [B, T].
-        eos: Token that ends a response, or None; an environment ends its episodes itself.
-        greedy: bool [B], True for rows that take the most likely token instead.
-        truncation: As for `Policy.sample`.
+        draw: What is drawn; an environment ends its episodes itself.
     """
     if environment is None:
-        return policy.sample(prompts, uniforms, eos, greedy, truncation)
-    rows, length = uniforms.shape
-    routes, router_logp = policy.empty_routes(rows, prompts.shape[1] + length), policy.empty_router_logp(rows, length)
-    kept = policy.kept_bytes(truncation)
-    rollout = Rollout.empty(rows, length, None, routes=routes, kept_bytes=kept, router_logp=router_logp)
-    talk, decoding = Conversation(environment, prompts, rows, length), policy.decoding(prompts, rows, length)
-    talk.extend(policy, rollout, decoding, prompts, uniforms, range(length), greedy, truncation)
+        return policy.sample(draw)
+    draw = replace(draw, eos=None)
+    rollout, talk = policy.empty_rollout(draw), Conversation(environment, draw.prompts, draw.rows, draw.length)
+    talk.extend(policy, rollout, policy.decoding(draw.prompts, draw.rows, draw.length), draw, range(draw.length))
     return replace(rollout, episodes=talk.facts())

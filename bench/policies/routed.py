@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.scores import DenseScores, TokenScores
+from vcpo_bench.bench.policies.draw import Draw
+from vcpo_bench.bench.policies.scores import DenseScores
+from vcpo_bench.bench.trajectories import Responses
 
 UNROUTED = -1
 """Stands in recorded routes for a position that no router saw, or whose route was not recorded."""
@@ -29,6 +31,9 @@ class RoutedScores(DenseScores):
 class RoutedPolicy(Policy):
     """A mixture of experts.
 
+    It scores with the experts of `Responses.routes` where these are known. Only the choice is replayed: the gates are
+    recomputed from the live logits, so that gradients reach the routers.
+
     Routes are int8 [B, Lp + T, layers, k]: the experts that every position of prompt and response used, in ascending
     order. `UNROUTED` where there is no choice to know: at the last token of a response, which is never an input, behind
     the end, and where an earlier layer was all that was needed.
@@ -42,52 +47,16 @@ class RoutedPolicy(Policy):
     records_routers: bool = False
 
     @abstractmethod
-    def score(
-        self,
-        prompts: Tensor,
-        responses: Tensor,
-        mask: Tensor,
-        kept: Tensor | None = None,
-        routes: Tensor | None = None,
-    ) -> TokenScores:
-        """See `Policy.score`.
-
-        Args:
-            prompts: int64 [P, Lp], P dividing B.
-            responses: int64 [B, T].
-            mask: bool [B, T].
-            kept: As for `Policy.score`.
-            routes: Experts to use instead of the routers' choice, which stands where a route is `UNROUTED`. Only the
-                choice is replayed: the gates are recomputed from the live logits, so that gradients reach the routers.
-        """
-
-    @abstractmethod
-    def score_rows(
-        self,
-        prompts: Tensor,
-        responses: Tensor,
-        mask: Tensor,
-        kept: Tensor | None = None,
-        routes: Tensor | None = None,
-    ) -> TokenScores:
-        """See `Policy.score_rows`, and `score` for the routes."""
-
-    @abstractmethod
-    def own_routes(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
+    def own_routes(self, given: Responses) -> Tensor:
         """The routes of given responses under the present weights, without noise, in main memory."""
 
     @abstractmethod
-    def router_logp(
-        self, prompts: Tensor, responses: Tensor, mask: Tensor, experts: Tensor, routes: Tensor | None = None
-    ) -> Tensor:
+    def router_logp(self, given: Responses, experts: Tensor) -> Tensor:
         """What the routers say of given experts under the present weights, without noise and gradient.
 
         Args:
-            prompts: int64 [P, Lp], P dividing B.
-            responses: int64 [B, T].
-            mask: bool [B, T].
+            given: The responses, with the routes that are replayed.
             experts: Routes of these experts, all known where the mask is True.
-            routes: As for `score`.
 
         Returns:
             float32 [B, T, layers, k] in main memory: log-probability of each expert among all, at the position that
@@ -100,12 +69,15 @@ class RoutedPolicy(Policy):
         """Layers with routers, and experts per token."""
 
     def empty_routes(self, rows: int, positions: int) -> Tensor:
-        """See `Policy.empty_routes`."""
+        """Routes of so many responses and positions, none of them known yet."""
         return torch.full((rows, positions, *self.route_shape), UNROUTED, dtype=torch.int8)
 
-    def empty_router_logp(self, rows: int, length: int) -> Tensor | None:
-        """See `Policy.empty_router_logp`."""
-        return torch.zeros(rows, length, *self.route_shape) if self.records_routers else None
+    def recorded(self, draw: Draw) -> dict[str, Tensor]:
+        """See `Policy.recorded`; routes too, and what the routers say of them."""
+        room = super().recorded(draw) | {"routes": self.empty_routes(draw.rows, draw.prompts.shape[1] + draw.length)}
+        if self.records_routers:
+            room["router_logp"] = torch.zeros(draw.rows, draw.length, *self.route_shape)
+        return room
 
 
 def needed(mask: Tensor, prompt_length: int) -> Tensor:

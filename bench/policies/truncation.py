@@ -60,11 +60,6 @@ def packed_size(vocabulary: int) -> int:
     return -(-vocabulary // 8)
 
 
-def recorded_bytes(truncation: Truncation | None, vocabulary: int) -> int:
-    """Bytes per token of a rollout that records its survivors; 0: they are not recorded."""
-    return packed_size(vocabulary) if truncation is not None and truncation.replay else 0
-
-
 def pack(kept: Tensor) -> Tensor:
     """Sets of tokens as bits, bool [..., V] to uint8 [..., ceil(V / 8)]; token v is bit v % 8 of byte v // 8."""
     vocabulary = kept.shape[-1]

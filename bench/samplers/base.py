@@ -13,6 +13,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.conversation import Conversation
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.trajectories import Rollout
 
@@ -101,7 +102,7 @@ class PolicyEngine:
 
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
         """See `Engine`."""
-        return self.model.sample(prompts, uniforms, eos, truncation=self.truncation)
+        return self.model.sample(Draw(prompts, uniforms, eos, truncation=self.truncation))
 
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
         """See `Engine`; nothing is copied where the policy is shared."""

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.conversation import draw
+from vcpo_bench.bench.policies.conversation import respond
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.routed import RoutedPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.regimes.regime import ROUNDINGS, Regime
@@ -16,7 +17,7 @@ from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
 from vcpo_bench.bench.samplers.in_turns import draw_in_turns
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -115,13 +116,17 @@ class PublishedPolicy:
             return self.sampler.generate(prompts, noise, task.eos)
         if self.inflight is not None:
             return draw_in_turns(self.inflight, task.environment, prompts, noise, task.eos)
-        return draw(self.policy, task.environment, prompts, noise, task.eos, truncation=self.truncation)
+        return respond(self.policy, task.environment, self.asked(prompts, noise, task))
+
+    def asked(self, prompts: Tensor, noise: Tensor, task: Task) -> Draw:
+        """What a policy in this process is asked to draw."""
+        return Draw(prompts, noise, task.eos, truncation=self.truncation)
 
     def learner_routes(self, prompts: Tensor, rollout: Rollout) -> Tensor | None:
         """Routes of a rollout as the learner computes them now; None where none are recorded."""
         if rollout.routes is None or not isinstance(self._source, RoutedPolicy):
             return None
-        return self._source.own_routes(prompts, rollout.responses, rollout.mask)
+        return self._source.own_routes(Responses(prompts, rollout.responses, rollout.mask))
 
     def close(self) -> None:
         """Release the sampler."""

@@ -25,7 +25,7 @@ from vcpo_bench.bench.sharding.shares import own_pieces
 from vcpo_bench.bench.sharding.state import load_sharded, whole_state
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.micro_batches import Piece
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.methods import Method, Update
 
 
@@ -139,7 +139,7 @@ def _small_batch(policy: CausalPolicy, chunked: bool) -> tuple[Tensor, Tensor]:
     try:
         if chunked:
             vocabulary.chunk_bytes = 1
-        scores = policy.score_rows(tokens[:, :4], tokens[:, 4:], mask)
+        scores = policy.score_rows(Responses(tokens[:, :4], tokens[:, 4:], mask))
     finally:
         vocabulary.chunk_bytes = usual
     return scores.logp, scores.mask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -30,33 +30,31 @@ class SharedLoop:
     loop: SamplingLoop
     ranks: Ranks
 
-    def __call__(self, model: CausalNetwork, prompts: Tensor, draws: TokenDraws) -> Rollout:
+    def __call__(self, model: CausalNetwork, draws: TokenDraws) -> Rollout:
         """See `SamplingLoop`."""
-        rows, each = len(draws.uniforms), len(draws.uniforms) // len(prompts)
-        shares = [part.tolist() for part in torch.arange(len(prompts)).tensor_split(self.ranks.count)]
+        count = len(draws.asked.prompts)
+        shares, each = torch.arange(count).tensor_split(self.ranks.count), draws.asked.rows // count
         with whole(model):
-            if not shares[-1]:  # fewer prompts than processes
-                return self.loop(model, prompts, draws)
-            own = shares[self.ranks.number]
-            mine = self.loop(model, prompts[own], _part(draws, slice(own[0] * each, (own[-1] + 1) * each)))
+            if not len(shares[-1]):  # fewer prompts than processes
+                return self.loop(model, draws)
+            mine = self.loop(model, _part(draws, shares[self.ranks.number], each))
         found = self._together(mine, [len(share) * each for share in shares])
-        assert len(found.mask) == rows
+        assert len(found.mask) == draws.asked.rows
         return found
 
     def _together(self, mine: Rollout, rows: Sequence[int]) -> Rollout:
-        values = {one.name: getattr(mine, one.name) for one in fields(Rollout)}
         gathered = {
             name: self.ranks.gather_rows(value.to(torch.uint8) if value.dtype == torch.bool else value, rows).to(
                 value.dtype
             )
-            for name, value in values.items()
-            if value is not None
+            for name, value in mine.tensors().items()
         }
         return Rollout(**gathered)
 
 
-def _part(draws: TokenDraws, rows: slice) -> TokenDraws:
-    """The draws of some rows, before the first of them."""
-    greedy = None if draws.greedy is None else draws.greedy[rows]
-    eos = None if draws.eos < 0 else draws.eos
-    return TokenDraws(draws.uniforms[rows], eos, greedy, draws.truncation, draws.tokens.device, draws.vocabulary)
+def _part(draws: TokenDraws, prompts: Tensor, each: int) -> TokenDraws:
+    """The draws of some consecutive prompts, before the first of them."""
+    asked, rows = draws.asked, slice(int(prompts[0]) * each, (int(prompts[-1]) + 1) * each)
+    greedy = None if asked.greedy is None else asked.greedy[rows]
+    part = replace(asked, prompts=asked.prompts[prompts], uniforms=asked.uniforms[rows], greedy=greedy)
+    return TokenDraws(part, draws.tokens.device, draws.vocabulary)

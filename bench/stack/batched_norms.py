@@ -15,6 +15,7 @@ from vcpo_bench.bench.stack.norms import scored
 from vcpo_bench.bench.stack.passes import rows_of, send_backward_all
 from vcpo_bench.bench.stack.scoring import StackedScores, score
 from vcpo_bench.bench.stack.weights import StackedWeights
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.methods import Update
 
 
@@ -34,25 +35,25 @@ class BatchedNormPasses:
         names = {id(parameter): name for name, parameter in policies[0].named_parameters()}
         self._rules = {layer.name: layer.rule for layer in layers_of(policies[0])}
         self._names = {name: [names[id(p)] for p in rule.parameters] for name, rule in self._rules.items()}
-        self._given: tuple[Tensor, Tensor, Tensor] | None = None
+        self._given: Responses | None = None
         self._kept: list[tuple[Taped, Tensor]] = []
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+    def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
         """See `passes.Passes`."""
-        self._given = (prompts, responses, mask)
-        scores, tape, gradients = scored(self.weights, prompts, responses, mask)
+        self._given = given
+        scores, tape, gradients = scored(self.weights, given)
         self._kept = list(zip(tape, gradients, strict=True))
         with torch.no_grad():
             shares = [
                 self._rules[taped.name].squared(taped.inputs.flatten(0, 1), gradient.flatten(0, 1))
                 for taped, gradient in self._kept
             ]
-            return scores, torch.stack(shares).sum(0).view(mask.shape[:2])
+            return scores, torch.stack(shares).sum(0).view(given.mask.shape[:2])
 
     def backward(self, answers: Sequence[Answer]) -> None:
         """See `passes.Passes`; cells whose coefficients differ within a trajectory go through the network again."""
         assert self._given is not None
-        mask = self._given[2]
+        mask = self._given.mask
         none = torch.zeros(mask.shape[1:], device=mask.device)
         tokens = torch.stack([rows_of(a.coefficients, none.shape) if isinstance(a, Update) else none for a in answers])
         first = tokens.gather(2, mask.long().argmax(2, keepdim=True))
@@ -80,6 +81,7 @@ class BatchedNormPasses:
         assert self._given is not None
         index = torch.tensor(cells, device=self.weights.device)
         chosen = {name: tensor.index_select(0, index) for name, tensor in self.weights.tensors.items()}
-        given = [tensor.index_select(0, index) for tensor in self._given]
-        scores = score(StackedNetwork(self.weights.config, chosen), given[0], given[1], given[2])
+        own = (self._given.prompts, self._given.responses, self._given.mask)
+        given = Responses(*(tensor.index_select(0, index) for tensor in own))
+        scores = score(StackedNetwork(self.weights.config, chosen), given)
         send_backward_all(scores, [answers[cell] for cell in cells])

@@ -22,7 +22,7 @@ from vcpo_bench.bench.stack.step import StepMade, clip, observe
 from vcpo_bench.bench.stack.weights import StackedWeights
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.learner_step import LearnerStep
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.methods import NonFiniteEvidence, Update
 
 Outcome = LearnerStep | Exception
@@ -68,8 +68,8 @@ class StackedLearner:
         began = perf_counter()
         self.weights.clear_gradients()
         flat = zip(*(batch.flat()[:3] for batch in batches), strict=True)
-        given = [together(tensors, self.weights.device) for tensors in flat]
-        scores, norms = self.passes.score(*given)
+        given = Responses(*(together(tensors, self.weights.device) for tensors in flat))
+        scores, norms = self.passes.score(given)
         evidence = gather_evidence(batches, nows, scores, self.needs, self._reference_logp(given), norms)
         middle = perf_counter()
         answers = answer(
@@ -84,11 +84,11 @@ class StackedLearner:
         seconds = ((middle - began) / cells, (ended - middle) / cells)
         return self._outcomes(evidence, answers, made, seconds)
 
-    def _reference_logp(self, given: Sequence[Tensor]) -> Tensor | None:
+    def _reference_logp(self, given: Responses) -> Tensor | None:
         if self._reference is None:
             return None
         with torch.no_grad():
-            return score(self._reference, *given).logp
+            return score(self._reference, given).logp
 
     def _step(self, answers: Sequence[Answer], nows: Sequence[int]) -> list[StepMade]:
         """Measure, clip and step; see `Learner.update`."""

@@ -14,11 +14,10 @@ from vcpo_bench.bench.score_norms.sharing import Contribution, contribution_of
 from vcpo_bench.bench.stack.network import StackedNetwork, Taped
 from vcpo_bench.bench.stack.scoring import StackedScores, score
 from vcpo_bench.bench.stack.weights import StackedWeights
+from vcpo_bench.bench.trajectories import Responses
 
 
-def scored(
-    weights: StackedWeights, prompts: Tensor, responses: Tensor, mask: Tensor
-) -> tuple[StackedScores, list[Taped], Sequence[Tensor]]:
+def scored(weights: StackedWeights, given: Responses) -> tuple[StackedScores, list[Taped], Sequence[Tensor]]:
     """Scores without graph, and what the layers saw: their inputs, and the gradients of their outputs.
 
     Arguments are those of `scoring.score`. Every trajectory has a prompt of its own, so the layers' rows are
@@ -26,8 +25,8 @@ def scored(
     """
     frozen = {name: tensor.detach() for name, tensor in weights.tensors.items()}
     tape: list[Taped] = []
-    each = prompts.repeat_interleave(responses.shape[1] // prompts.shape[1], 1)
-    scores = score(StackedNetwork(weights.config, frozen, tape), each, responses, mask)
+    each = given.prompts.repeat_interleave(given.responses.shape[1] // given.prompts.shape[1], 1)
+    scores = score(StackedNetwork(weights.config, frozen, tape), given._replace(prompts=each))
     outputs = [taped.output for taped in tape]
     gradients = torch.autograd.grad(scores.logp, outputs, scores.mask.to(scores.logp.dtype))
     return StackedScores(scores.logp.detach(), scores.distribution.detach(), scores.mask), tape, gradients
@@ -51,9 +50,9 @@ class StackedNorms:
         ]
         self._kept: list[list[Contribution]] = []
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor]:
+    def score(self, given: Responses) -> tuple[StackedScores, Tensor]:
         """Scores without graph, and the squared score norms `[E, B]`; arguments are those of `scoring.score`."""
-        scores, tape, gradients = scored(self.weights, prompts, responses, mask)
+        scores, tape, gradients = scored(self.weights, given)
         with torch.no_grad():
             self._kept = [self._contributions(cell, tape, gradients) for cell in range(len(self._rules))]
             squared = [torch.stack([kept.squared() for kept in own]).sum(0) for own in self._kept]

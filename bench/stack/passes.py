@@ -16,6 +16,7 @@ from vcpo_bench.bench.stack.norms import StackedNorms
 from vcpo_bench.bench.stack.scoring import StackedScores, score
 from vcpo_bench.bench.stack.weights import StackedWeights
 from vcpo_bench.bench.training.backward import constant_rows, send_backward
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.methods import Update
 
 
@@ -23,7 +24,7 @@ class Passes(Protocol):
     """How scores, and score norms where methods want them, are computed, and gradients from coefficients."""
 
     @abstractmethod
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+    def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
         """Scores of responses (see `scoring.score`), and squared score norms `[E, B]`."""
 
     @abstractmethod
@@ -42,9 +43,9 @@ class PlainPasses:
         self.network = StackedNetwork(weights.config, weights.tensors)
         self._scores: StackedScores | None = None
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+    def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
         """See `Passes`."""
-        self._scores = score(self.network, prompts, responses, mask)
+        self._scores = score(self.network, given)
         return self._scores, None
 
     def backward(self, answers: Sequence[Answer]) -> None:
@@ -84,12 +85,12 @@ class NormPasses:
     def __init__(self, policies: Sequence[TinyPolicy], weights: StackedWeights) -> None:
         self.policies, self.weights = policies, weights
         self.norms = StackedNorms(policies, weights)
-        self._given: tuple[Tensor, Tensor, Tensor] | None = None
+        self._given: Responses | None = None
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> tuple[StackedScores, Tensor | None]:
+    def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
         """See `Passes`."""
-        self._given = (prompts, responses, mask)
-        return self.norms.score(prompts, responses, mask)
+        self._given = given
+        return self.norms.score(given)
 
     def backward(self, answers: Sequence[Answer]) -> None:
         """See `Passes`."""
@@ -103,18 +104,17 @@ class NormPasses:
     def _backward(self, cell: int, update: Update) -> None:
         """The gradient of one cell; like `Learner`, through the network again where tokens of a row differ."""
         assert self._given is not None
-        prompts, responses, mask = (tensor[cell] for tensor in self._given)
-        coefficients = rows_of(update.coefficients, mask.shape)
+        given = Responses(self._given.prompts[cell], self._given.responses[cell], self._given.mask[cell])
+        coefficients = rows_of(update.coefficients, given.mask.shape)
         bonus = update.entropy_coefficients
-        row = constant_rows(coefficients, mask) if bonus is None else None
+        row = constant_rows(coefficients, given.mask) if bonus is None else None
         if row is not None:
             self.norms.assemble(cell, row)
             return
         policy = self.policies[cell]
         policy.zero_grad(set_to_none=True)
-        each = prompts.repeat_interleave(len(responses) // len(prompts), 0)
-        entropy = None if bonus is None else rows_of(bonus, mask.shape)
-        scores = policy.score_rows(each, responses, mask)
+        entropy = None if bonus is None else rows_of(bonus, given.mask.shape)
+        scores = policy.score_rows(given.each)
         send_backward(scores, coefficients, entropy)  # pyright: ignore[reportArgumentType]
         self.weights.take_gradient(cell)
 

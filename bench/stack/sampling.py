@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.policies.tiny.sampling import end_token
 from vcpo_bench.bench.stack.decoding import StackedDecoder
@@ -12,22 +15,19 @@ from vcpo_bench.bench.stack.network import StackedNetwork
 from vcpo_bench.bench.trajectories import Rollout
 
 
-def sample(
-    network: StackedNetwork, prompts: Tensor, uniforms: Tensor, eos: int | None, greedy: Tensor | None = None
-) -> list[Rollout]:
+def sample(network: StackedNetwork, asked: Sequence[Draw]) -> list[Rollout]:
     """Draw whole responses in every cell; see `Policy.sample`.
 
     Args:
         network: The policies.
-        prompts: int64 `[E, P, Lp]`.
-        uniforms: float64 `[E, B, T]`.
-        eos: Token that ends a response, or None.
-        greedy: Bool `[B]`, True for rows that take the most likely token instead, in every cell.
+        asked: What each cell is asked for: as many prompts and responses, with the same end token and greedy rows.
 
     Returns:
         The rollout of each cell, in main memory.
     """
+    prompts, uniforms = (torch.stack([getattr(each, name) for each in asked]) for name in ("prompts", "uniforms"))
     E, B, T = uniforms.shape
+    eos, greedy = asked[0].eos, asked[0].greedy
     drawn = Rollout.empty(E * B, T, eos)
     with torch.inference_mode():
         draws = uniforms.permute(2, 0, 1).contiguous().to(network.device)

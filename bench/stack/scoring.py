@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.stack.network import StackedNetwork
+from vcpo_bench.bench.trajectories import Responses
 
 
 @dataclass(frozen=True)
@@ -44,24 +45,23 @@ class StackedScores:
         return torch.where(mask, -(distribution.exp() * distribution).sum(1), 0.0)
 
 
-def score(network: StackedNetwork, prompts: Tensor, responses: Tensor, mask: Tensor) -> StackedScores:
+def score(network: StackedNetwork, given: Responses) -> StackedScores:
     """Score the responses of every cell; see `policies.tiny.scoring.score`.
 
     Args:
         network: The policies; gradients reach their weights unless gradients are off.
-        prompts: int64 `[E, P, Lp]`, P dividing B: the responses of one prompt are consecutive.
-        responses: int64 `[E, B, T]`.
-        mask: Bool `[E, B, T]`, True where a token carries loss.
+        given: The responses, all tensors with a leading axis of cells: prompts `[E, P, Lp]`, responses and mask
+            `[E, B, T]`, P dividing B.
     """
-    device = network.device
-    prompts, responses, mask = prompts.to(device), responses.to(device), mask.to(device)
-    P, B = prompts.shape[1], responses.shape[1]
+    given = given.to(network.device)
+    prompts, B = given.prompts, given.responses.shape[1]
+    P = prompts.shape[1]
     last = prompts[:, :, -1:].repeat_interleave(B // P, 1)
-    inputs = torch.cat([last, responses[:, :, :-1]], dim=2)
+    inputs = torch.cat([last, given.responses[:, :, :-1]], dim=2)
     if P == B:
         hidden = network.hidden(torch.cat([prompts[:, :, :-1], inputs], dim=2), first=prompts.shape[2] - 1)
     else:
         hidden = network.hidden_after(prompts[:, :, :-1], inputs)
     distribution = network.linear("head", hidden).permute(0, 3, 1, 2).contiguous().log_softmax(1)
-    logp = distribution.gather(1, responses.unsqueeze(1)).squeeze(1)
-    return StackedScores(torch.where(mask, logp, 0.0), distribution, mask)
+    logp = distribution.gather(1, given.responses.unsqueeze(1)).squeeze(1)
+    return StackedScores(torch.where(given.mask, logp, 0.0), distribution, given.mask)

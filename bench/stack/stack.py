@@ -7,10 +7,8 @@ from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from vcpo_bench.bench.feeding.source import PlannedSource, StepInput
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.stack.learner import StackedLearner
 from vcpo_bench.bench.stack.network import StackedNetwork
@@ -84,36 +82,29 @@ class Stack:
         for turn in range(max(map(len, wanted))):
             cells = [cell for cell, drafts in enumerate(wanted) if len(drafts) > turn]
             drafts = [wanted[cell][turn] for cell in cells]
-            drawn = self._draw(cells, [draft.prompts for draft in drafts], [draft.noise for draft in drafts])
+            drawn = self._draw(cells, [draft.asked for draft in drafts])
             for cell, draft, rollout in zip(cells, drafts, drawn, strict=True):
-                self._engines[cell].prepare(draft.noise, rollout)
+                self._engines[cell].prepare(draft.asked.uniforms, rollout)
         given = [source.next_batch(trainer.step) for source, trainer in zip(self._sources, self.trainers, strict=True)]
         seconds = (perf_counter() - began) / len(given)
         return [replace(each, seconds_sample=seconds) for each in given]
 
-    def _draw(
-        self, cells: Sequence[int], prompts: Sequence[Tensor], noise: Sequence[Tensor], greedy: Tensor | None = None
-    ) -> list[Rollout]:
+    def _draw(self, cells: Sequence[int], asked: Sequence[Draw]) -> list[Rollout]:
         """Rollouts of some cells under their weights.
 
         On a CPU a policy drops rows that have ended from its products, which rounds otherwise than keeping them, so
         responses that can end are drawn cell by cell there.
         """
-        eos = self.task.eos
-        if eos is not None and self.weights.device.type == "cpu":
-            drawn = zip(cells, prompts, noise, strict=True)
-            return [self._policies[cell].sample(own, draws, eos, greedy) for cell, own, draws in drawn]
-        network = StackedNetwork(self.weights.config, self.weights.chosen(cells))
-        return sample(network, torch.stack(list(prompts)), torch.stack(list(noise)), eos, greedy)
+        if self.task.eos is not None and self.weights.device.type == "cpu":
+            return [self._policies[cell].sample(own) for cell, own in zip(cells, asked, strict=True)]
+        return sample(StackedNetwork(self.weights.config, self.weights.chosen(cells)), asked)
 
     def _evaluate(self, cells: Sequence[int]) -> None:
         """Evaluate the policies of some cells; the questions are the same for all."""
         if not cells:
             return
         began = perf_counter()
-        asked = self._asked
-        drawn = self._draw(cells, [asked.prompts] * len(cells), [asked.draws] * len(cells), asked.greedy)
-        found = [judge(self.task, asked, rollout) for rollout in drawn]
+        found = [judge(self.task, self._asked, rollout) for rollout in self._draw(cells, [self._asked] * len(cells))]
         seconds = (perf_counter() - began) / len(cells)
         for cell, evaluation in zip(cells, found, strict=True):
             trainer = self.trainers[cell]

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.conversation import draw
+from vcpo_bench.bench.policies.conversation import respond
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout
@@ -45,39 +46,26 @@ class Evaluation:
     samples: tuple[Sample, ...]
 
 
-class Questions(NamedTuple):
-    """What is asked of a policy, two responses to each of P held-out prompts.
-
-    Attributes:
-        prompts: int64 [P, Lp].
-        draws: float64 [2 * P, T], the uniform numbers the responses are drawn with.
-        greedy: Bool [2 * P], True for the responses of greedy decoding.
-    """
-
-    prompts: Tensor
-    draws: Tensor
-    greedy: Tensor
-
-
 def evaluate(policy: Policy, task: Task) -> Evaluation:
     """Evaluate on the task's held-out prompts, one greedy and one sampled response each.
 
     Prompts and sampling noise are the same in every call of every run, so that evaluations are paired.
     """
     asked = questions(task)
-    return judge(task, asked, draw(policy, task.environment, asked.prompts, asked.draws, task.eos, asked.greedy))
+    return judge(task, asked, respond(policy, task.environment, asked))
 
 
-def questions(task: Task) -> Questions:
-    """What `evaluate` asks of every policy: held-out prompts, and the noise of the answers."""
+def questions(task: Task) -> Draw:
+    """What `evaluate` asks of every policy: a greedy and a sampled response to each held-out prompt, in turn."""
     prompts = task.held_out()
-    draws = torch.from_numpy(uniforms(0, "held-out sampling", 0, len(prompts), task.max_response))
-    return Questions(prompts, draws.repeat_interleave(2, 0), torch.tensor([True, False]).repeat(len(prompts)))
+    noise = torch.from_numpy(uniforms(0, "held-out sampling", 0, len(prompts), task.max_response))
+    return Draw(prompts, noise.repeat_interleave(2, 0), task.eos, torch.tensor([True, False]).repeat(len(prompts)))
 
 
-def judge(task: Task, asked: Questions, rollout: Rollout) -> Evaluation:
+def judge(task: Task, asked: Draw, rollout: Rollout) -> Evaluation:
     """The evaluation of a policy that answered with `rollout`."""
     prompts, greedy = asked.prompts, asked.greedy
+    assert greedy is not None
     reward = task.reward(prompts, rollout.responses, rollout.mask)
     entropy = rollout.entropy[~greedy].sum() / rollout.mask[~greedy].sum()
     samples = []

@@ -9,12 +9,14 @@ import torch
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.catalog import POLICIES, EmbeddedPolicy
-from vcpo_bench.bench.policies.conversation import draw
+from vcpo_bench.bench.policies.conversation import respond
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.warm_start import TINY, WarmStart, save_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.imitation_state import WarmupState
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
 
@@ -97,10 +99,10 @@ def imitate(
 
 def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
     """One step of maximum likelihood, gradient clipped to norm 1."""
-    prompts, responses, mask = task.demonstrations(seed, step, _ROWS)
+    given = Responses(*task.demonstrations(seed, step, _ROWS))
     optimizer.zero_grad()
-    logp = policy.score(prompts, responses, mask).logp
-    torch.autograd.backward(-logp.sum() / mask.sum())
+    logp = policy.score(given).logp
+    torch.autograd.backward(-logp.sum() / given.mask.sum())
     torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
     optimizer.step()
 
@@ -109,7 +111,7 @@ def _check(policy: Policy, task: Task, seed: int) -> float:
     """Mean sampled reward on the check prompts."""
     prompts = task.stream(seed, "warm-up prompts", 0, 256)
     draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
-    rollout = draw(policy, task.environment, prompts, torch.from_numpy(draws), task.eos)
+    rollout = respond(policy, task.environment, Draw(prompts, torch.from_numpy(draws), task.eos))
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 
 

@@ -24,16 +24,12 @@ def scores_of(policy: Policy, part: Trajectories, replay: Replay = "off", rows: 
         replay: Whose routes it uses.
         rows: Every module sees one trajectory per row, see `Policy.score_rows`.
     """
-    prompts, responses, mask, kept = part.flat()
-    if rows:
-        prompts = part.flat_prompts()
     routes = _replayed(part, replay)
-    if replay == "off":
-        return (policy.score_rows if rows else policy.score)(prompts, responses, mask, kept)
-    assert isinstance(policy, RoutedPolicy), "only a mixture of experts can replay routes"
-    assert routes is not None, "routes are recorded where responses are drawn"
-    score = policy.score_rows if rows else policy.score
-    return score(prompts, responses, mask, kept, routes.flatten(0, 1))
+    if replay != "off":
+        assert isinstance(policy, RoutedPolicy), "only a mixture of experts can replay routes"
+        assert routes is not None, "routes are recorded where responses are drawn"
+    given = part.flat(routes)
+    return policy.score_rows(given.each) if rows else policy.score(given)
 
 
 def router_shift(
@@ -63,8 +59,7 @@ def router_shift(
 def _moved(policy: RoutedPolicy, part: Trajectories, replay: Replay) -> Tensor:
     assert part.routes is not None, "the routes are recorded with what the routers say of them"
     assert part.router_logp is not None, "and so is that"
-    replayed, experts = _replayed(part, replay), part.routes.flatten(0, 1)
-    now = policy.router_logp(*part.flat()[:3], experts, None if replayed is None else replayed.flatten(0, 1))
+    now = policy.router_logp(part.flat(_replayed(part, replay)), part.routes.flatten(0, 1))
     return (now - part.router_logp.flatten(0, 1)).abs().mean((-2, -1))
 
 
@@ -100,7 +95,7 @@ def router_changes(
     elif replay == "off":
         own = gather([scores.routes for _, scores in scored if isinstance(scores, RoutedScores)])
     else:
-        own = gather([policy.own_routes(*part.flat()[:3]) for part, _ in scored])
+        own = gather([policy.own_routes(part.flat()) for part, _ in scored])
     sampler, then = batch.routes.flatten(0, 1), batch.learner_routes.flatten(0, 1)
     return {
         "routers_changed": _share(differ(sampler, own), own),

@@ -16,7 +16,7 @@ from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.training.evidence import evidence_of
 from vcpo_bench.bench.training.learner import GRAD_CLIP
 from vcpo_bench.bench.training.learner_step import LearnerStep, warmed
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.methods import Method, NonFiniteEvidence, Update
 
 _STATE = "served/state"
@@ -36,16 +36,7 @@ class ServedPolicy(Protocol):
     version: int
 
     @abstractmethod
-    def step(
-        self,
-        prompts: Tensor,
-        responses: Tensor,
-        mask: Tensor,
-        logp: Tensor,
-        coefficients: Tensor,
-        rate: float,
-        clip: float,
-    ) -> float:
+    def step(self, given: Responses, logp: Tensor, coefficients: Tensor, rate: float, clip: float) -> float:
         """One optimizer step along `-sum c d log pi`; returns the norm of the gradient, NaN where it is unknown."""
 
     @abstractmethod
@@ -166,11 +157,11 @@ class ServedLearner:
         self.served.close()
 
     def _score(self, batch: Trajectories) -> TokenScores:
-        return self.policy.score(*batch.flat()[:3])
+        return self.policy.score(batch.flat())
 
     def _step(self, batch: Trajectories, logp: Tensor, update: Update, rate: float) -> float:
         coefficients = update.coefficients.to(torch.float32).flatten(0, 1)
-        norm = self.served.step(*batch.flat()[:3], logp, coefficients, rate, GRAD_CLIP)
+        norm = self.served.step(batch.flat(), logp, coefficients, rate, GRAD_CLIP)
         if math.isinf(norm):
             raise RuntimeError("the server's gradient was not finite, and its weights have been stepped with it")
         return norm

@@ -30,6 +30,7 @@ from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.score_norms import GradientSums, ScoreNorms
+from vcpo_bench.bench.trajectories import Responses
 
 REPEATS = {"policy": 25, "llama": 2}
 SLOW = {"micro-batches of one": 1, "torch.func vmap(grad)": 1, "opacus": 1}  # timed in so many turns only
@@ -49,7 +50,7 @@ class PolicyTask(nn.Module):
         return prompts, torch.randint(self.vocabulary, (self.rows, self.tokens))
 
     def forward(self, prompts: Tensor, responses: Tensor) -> Tensor:
-        return score(self.model, prompts, responses, torch.ones_like(responses, dtype=torch.bool)).logp
+        return score(self.model, Responses(prompts, responses, torch.ones_like(responses, dtype=torch.bool))).logp
 
 
 class LlamaLayer(nn.Module):

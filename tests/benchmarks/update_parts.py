@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.devices import keep_freed_memory
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.policies.tiny.sampling import sample
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, token_task
 from vcpo_bench.bench.training.evaluation import evaluate
+from vcpo_bench.bench.trajectories import Responses
 
 PROMPTS, RESPONSES = 16, 8
 
@@ -69,10 +70,10 @@ def measure(task: Task) -> None:
     optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-6, weight_decay=0.0, fused=True)
     prompts, T = task.training_prompts(0, 0, PROMPTS), task.max_response
     draws = torch.from_numpy(uniforms(0, "sampling", 0, PROMPTS * RESPONSES, T))
-    rollout = sample(policy, prompts, draws, task.eos)
+    rollout = policy.sample(Draw(prompts, draws, task.eos))
 
     def scored() -> Tensor:
-        return score(policy, prompts, rollout.responses, rollout.mask).logp
+        return score(policy, Responses(prompts, rollout.responses, rollout.mask)).logp
 
     def learned() -> None:
         optimizer.zero_grad()
@@ -84,7 +85,7 @@ def measure(task: Task) -> None:
 
     square = torch.randn(1024, 1024)
     best_rate = 2 * 1.024**3 / (milliseconds(lambda: square @ square) / 1e3)
-    sampling = milliseconds(lambda: sample(policy, prompts, draws, task.eos))
+    sampling = milliseconds(lambda: policy.sample(Draw(prompts, draws, task.eos)))
     scoring = milliseconds(scored)
     both = milliseconds(learned)
     stepping = milliseconds(stepped)

@@ -16,11 +16,12 @@ import torch
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.tasks.text import text_task
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 RESPONSES = 8
 COMPLETIONS = 4000
@@ -48,7 +49,9 @@ def ratios(policy: CausalPolicy, task: Task, rollout: Rollout, batch: int, promp
     """Learner minus engine, log-probability per token [B, T], 0 at padding."""
     asked = task.training_prompts(0, 1000 + batch, prompts)
     with torch.no_grad():
-        return torch.where(rollout.mask, policy.score(asked, rollout.responses, rollout.mask).logp - rollout.logp, 0.0)
+        return torch.where(
+            rollout.mask, policy.score(Responses(asked, rollout.responses, rollout.mask)).logp - rollout.logp, 0.0
+        )
 
 
 def speed(task: Task, name: str, sampler: Sampler, prompts: int) -> list[torch.Tensor]:
@@ -101,7 +104,7 @@ def main() -> None:
     policies = {}
     for name in ("torch", "generate"):
         policy = policies[name] = open_policy(found[name], task, model)
-        rewards[name] = speed(task, name, lambda p, u, m=policy: m.sample(p, u, task.eos), prompts)
+        rewards[name] = speed(task, name, lambda p, u, m=policy: m.sample(Draw(p, u, task.eos)), prompts)
     policy = policies["torch"]
     assert isinstance(policy, CausalPolicy)
     external = open_sampler(found["vllm"], task, policy)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.bench.trajectories import Rollout
@@ -71,7 +72,7 @@ class StalePrefixCache(CopyEngine):
         decoding.network, decoding.blocks = self.model, self.model.layers()
         decoding.reload()
         rollout = Rollout.empty(*uniforms.shape, eos)
-        self.model.extend(rollout, decoding, prompts, uniforms, range(uniforms.shape[1]), eos)
+        self.model.extend(rollout, decoding, Draw(prompts, uniforms, eos), range(uniforms.shape[1]))
         return rollout
 
 

@@ -10,6 +10,7 @@ import hf_models
 import torch
 from torch.distributed.tensor import DTensor
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.loading import add_adapters
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.sharding.learner import ShardedLearner
@@ -124,7 +125,7 @@ def _sampling(one: Learner, two: Learner, found: dict[str, float]) -> None:
         draws = torch.rand(prompts * 2, T, dtype=torch.float64, generator=torch.Generator().manual_seed(prompts))
         asked = batch(prompts).prompts.repeat(2, 1)[:prompts]
         greedy = torch.tensor([True, False]).repeat(prompts)
-        x, y = (each.policy.sample(asked, draws, hf_models.EOS, greedy) for each in (one, two))
+        x, y = (each.policy.sample(Draw(asked, draws, hf_models.EOS, greedy)) for each in (one, two))
         if one.policy.dtype != torch.float32:
             continue
         assert torch.equal(x.responses, y.responses)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.scores import DenseScores
 from vcpo_bench.bench.policies.tiny.scoring import score
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Responses, Trajectories
 
 Floats = NDArray[np.float64]
 
@@ -44,8 +44,8 @@ class Table(nn.Module):
     def trainable(self) -> list[nn.Parameter]:
         return list(self.parameters())
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> DenseScores:
-        return score(self, prompts, responses, mask, kept)  # type: ignore[arg-type]
+    def score(self, given: Responses) -> DenseScores:
+        return score(self, given)  # type: ignore[arg-type]
 
     score_rows = score
 

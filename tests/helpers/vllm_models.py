@@ -68,7 +68,7 @@ class Watched:
         now = {name: tensor.clone() for name, tensor in policy.trained_state().items()}
         policy.load_trained(self.past[version])
         with torch.no_grad():
-            scores = policy.score(*batch.flat())
+            scores = policy.score(batch.flat())
         policy.load_trained(now)
         chosen = (batch.mask & (batch.version == version)).flatten(0, 1)
         return float((scores.logp - batch.behavior_logp.flatten(0, 1))[chosen].abs().max())

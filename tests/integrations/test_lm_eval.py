@@ -23,6 +23,7 @@ from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.tasks import token_task
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.errors import UsageError
 
 pytest.importorskip("lm_eval", exc_type=ImportError, reason="runs in .ci/integrations evals")
@@ -58,7 +59,7 @@ def test_loglikelihoods_are_those_of_direct_scoring(expression: str) -> None:
     texts = [words.decode(response[kept]) for response, kept in zip(responses, mask, strict=True)]
     requests = [ask(words.decode(prompt), text) for prompt, text in zip(prompts, texts, strict=True)]
     found = model.loglikelihood(requests)
-    expected = score(policy, prompts, responses, mask).logp.sum(1)
+    expected = score(policy, Responses(prompts, responses, mask)).logp.sum(1)
     assert torch.tensor([value for value, _ in found]) == pytest.approx(expected.detach(), abs=1e-4)
     for place in range(20):
         slow = slow_loglikelihood(policy, prompts[place].tolist(), responses[place][mask[place]].tolist())

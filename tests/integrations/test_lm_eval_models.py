@@ -21,8 +21,10 @@ pytest.importorskip("transformers", exc_type=ImportError, reason="runs in .ci/in
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints
 from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, language_model
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import read_sealed, write_sealed
 
@@ -77,7 +79,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     tokens = task.held_out(12)
     for prompt, row in zip(prompts, tokens, strict=True):
         assert model.tok_encode(prompt) == row[row != task.pad].tolist()
-    rollout = policy.sample(tokens, torch.zeros(12, 12), task.eos, torch.ones(12, dtype=torch.bool))
+    rollout = policy.sample(Draw(tokens, torch.zeros(12, 12), task.eos, torch.ones(12, dtype=torch.bool)))
     # HFLM leaves out special tokens, of which a random model writes some
     expected = [
         task.tokenizer.decode(response[kept].tolist(), skip_special_tokens=True)
@@ -92,7 +94,7 @@ def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> Non
     for row, text, (value, _) in zip(tokens, demonstrations, found, strict=True):
         response = torch.tensor([task.tokenizer(text, add_special_tokens=False)["input_ids"]])
         with torch.no_grad():
-            logp = policy.score(row.unsqueeze(0), response, torch.ones_like(response, dtype=torch.bool)).logp
+            logp = policy.score(Responses(row.unsqueeze(0), response, torch.ones_like(response, dtype=torch.bool))).logp
         assert value == pytest.approx(float(logp.sum()), abs=1e-3)
 
 

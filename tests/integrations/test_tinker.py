@@ -107,16 +107,16 @@ def test_coefficients_have_their_signs_and_sizes(server: TinkerServer) -> None:
         policy = trainer.policy
         assert isinstance(policy, TinkerPolicy)
         batch = trainer.source.next_batch(0).batch
-        before = policy.score(*batch.flat()).logp
+        before = policy.score(batch.flat()).logp
         sign = torch.where(torch.arange(len(before)) % 2 == 0, 1.0, -1.0).unsqueeze(1)
         coefficients = torch.where(batch.flat()[2], sign / len(before), 0.0)
-        once = policy.step(*batch.flat()[:3], before, coefficients, 0.0, 1e9)
-        twice = policy.step(*batch.flat()[:3], before, 2 * coefficients, 0.0, 1e9)
+        once = policy.step(batch.flat(), before, coefficients, 0.0, 1e9)
+        twice = policy.step(batch.flat(), before, 2 * coefficients, 0.0, 1e9)
         assert twice == pytest.approx(2 * once, rel=1e-4)
         for _ in range(8):
-            now = policy.score(*batch.flat()).logp
-            policy.step(*batch.flat()[:3], now, coefficients, 3e-3, 1e9)
-        moved = (policy.score(*batch.flat()).logp - before).sum(1)
+            now = policy.score(batch.flat()).logp
+            policy.step(batch.flat(), now, coefficients, 3e-3, 1e9)
+        moved = (policy.score(batch.flat()).logp - before).sum(1)
     assert float(moved[0::2].mean()) > 0 > float(moved[1::2].mean())
 
 

@@ -17,12 +17,13 @@ from vllm_models import TOLERANCE, Watched, command_environment, config, save_mo
 
 from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.machine.gpu_checks import vllm_in_process
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.imitation_hf import warm_up_model
-from vcpo_bench.bench.trajectories import Rollout, Trajectories
+from vcpo_bench.bench.trajectories import Responses, Rollout, Trajectories
 
 COUNTDOWN = "countdown(largest=9,numbers=2,style=bare,target=30)"
 
@@ -115,7 +116,7 @@ def sampled(policy: CausalPolicy, task: Task, external: Any, batch: int, prompts
     asked = task.training_prompts(0, 1000 + batch, prompts)
     noise = torch.from_numpy(uniforms(0, "agreement", batch, prompts * 8, task.max_response))
     if external is None:
-        return asked, policy.sample(asked, noise, task.eos)
+        return asked, policy.sample(Draw(asked, noise, task.eos))
     return asked, external.generate(asked, noise, task.eos)
 
 
@@ -148,7 +149,7 @@ def test_a_bfloat16_engine_is_measurably_another_policy(warm: Path) -> None:
     policy, task, engine = opened(warm, "vllm(dtype=bfloat16)", 50)
     asked, rollout = sampled(policy, task, engine, 0, 50)
     with torch.no_grad():
-        difference = (policy.score(asked, rollout.responses, rollout.mask).logp - rollout.logp)[rollout.mask]
+        difference = (policy.score(Responses(asked, rollout.responses, rollout.mask)).logp - rollout.logp)[rollout.mask]
     off = float((difference.exp() - 1).abs().mean())
     assert 1e-4 < off < 3e-2
 

@@ -21,6 +21,7 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
 from vcpo_bench.bench.samplers.vllm_server import URL_VARIABLE
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.errors import UsageError
 
 OPTIONS = [
@@ -139,7 +140,7 @@ def test_weights_that_change_under_way(model: Path, server: Served, pause: str) 
     for version, weights in ((5, old), (6, new)):
         policy.load_trained(weights)
         with torch.no_grad():
-            scores = policy.score(prompts, rollout.responses, rollout.mask)
+            scores = policy.score(Responses(prompts, rollout.responses, rollout.mask))
         chosen = rollout.mask & (rollout.version == version)
         errors[version] = float((scores.logp - rollout.logp)[chosen].abs().max()) if chosen.any() else 0.0
     assert errors[5] < TOLERANCE

@@ -49,7 +49,7 @@ def replayed(cell: Watched, batch: Trajectories) -> None:
     """Every token that the policy did not draw is what the environment says, where it says it; counts are those."""
     environment = cell.trainer.task.environment
     assert environment is not None
-    prompts, responses, mask, _ = batch.flat()
+    prompts, responses, mask, *_ = batch.flat()
     assert batch.episodes is not None
     for row, (tokens, own) in enumerate(zip(responses.tolist(), mask.tolist(), strict=True)):
         episode = Episode(environment, prompts[row // batch.responses.shape[1]].tolist(), LENGTH)

@@ -16,9 +16,9 @@ from vcpo_bench.bench.learners.tinker_api.service import RequestRefusedError, Se
 from vcpo_bench.bench.learners.tinker_api.witness import WITNESS, nothing_loaded
 from vcpo_bench.bench.optimizers.adamw import ADAMW, AdamW
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.truncation import Truncation
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, check, whole
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import LostStateError
 
 _SEEDS = 2**31 - 2**16
@@ -120,10 +120,10 @@ class TinkerPolicy(Policy):
         """Bool, the shape of prompts [P, Lp]: True from the first token on that is not padding."""
         return (prompts != self.model.pad).cumsum(1) > 0
 
-    def score(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> ServedScores:
-        """See `Policy.score`; without gradient, one `forward` on the server, over all tokens (`kept` is None)."""
-        assert kept is None, "refused when the grid is planned"
-        return ServedScores(self._forward(self._rows(prompts, responses, mask), mask), mask)
+    def score(self, given: Responses) -> ServedScores:
+        """See `Policy.score`; without gradient, one `forward` on the server, over all tokens."""
+        assert given.kept is None, "refused when the grid is planned"
+        return ServedScores(self._forward(self._rows(given), given.mask), given.mask)
 
     def _forward(self, rows: Sequence[Row], mask: Tensor) -> Tensor:
         trained, types = self.trained, self.service.types
@@ -131,31 +131,20 @@ class TinkerPolicy(Policy):
         done = self.service.call("forward", lambda: trained.forward(data, LOSS).result())
         return read_logp(done.loss_fn_outputs, rows, mask)
 
-    def step(
-        self,
-        prompts: Tensor,
-        responses: Tensor,
-        mask: Tensor,
-        logp: Tensor,
-        coefficients: Tensor,
-        rate: float,
-        clip: float,
-    ) -> float:
+    def step(self, given: Responses, logp: Tensor, coefficients: Tensor, rate: float, clip: float) -> float:
         """One AdamW step along `-sum c d log pi`; returns the norm of the gradient, NaN where the server says none.
 
         The loss is importance sampling with the current log-probabilities as reference: its ratio is 1, and its
         gradient in the log-probability of a token is minus the coefficient.
 
         Args:
-            prompts: int64 [P, Lp], P dividing B.
-            responses: int64 [B, T].
-            mask: bool [B, T].
+            given: The responses.
             logp: [B, T] log-probabilities under the current weights, from `score`.
             coefficients: [B, T] c of each token.
             rate: Learning rate, step scale included.
             clip: Largest gradient norm that is asked for; not every server clips.
         """
-        rows, trained, types = self._rows(prompts, responses, mask), self.trained, self.service.types
+        rows, mask, trained, types = self._rows(given), given.mask, self.trained, self.service.types
         shares = averaged_over(rows, self.model.reduction)
         data = [
             datum(types, row, logp[i][mask[i]].tolist(), (coefficients[i][mask[i]].double() * shares[i]).tolist())
@@ -179,46 +168,38 @@ class TinkerPolicy(Policy):
             grad_clip_norm=clip,
         )
 
-    def sample(
-        self,
-        prompts: Tensor,
-        uniforms: Tensor,
-        eos: int | None = None,
-        greedy: Tensor | None = None,
-        truncation: Truncation | None = None,
-    ) -> Rollout:
+    def sample(self, draw: Draw) -> Rollout:
         """See `Policy.sample`; the number at a row's first position becomes the seed of its request.
 
         Rows of one prompt that follow each other are one request, whose samples the server seeds one by one.
         """
-        assert truncation is None, "refused when the grid is planned"
-        rows, length = uniforms.shape
-        group, sampling = rows // len(prompts), self._published()
-        asked = [prompt[kept].tolist() for prompt, kept in zip(prompts, self.real(prompts), strict=True)]
-        cut = pieces(rows, group, greedy)
+        assert draw.truncation is None, "refused when the grid is planned"
+        group, sampling = draw.rows // len(draw.prompts), self._published()
+        asked = [prompt[kept].tolist() for prompt, kept in zip(draw.prompts, self.real(draw.prompts), strict=True)]
+        cut = pieces(draw.rows, group, draw.greedy)
         futures = [
             sampling.sample(
                 prompt=self.service.types.ModelInput.from_ints(asked[piece.start // group]),
                 num_samples=len(piece),
-                sampling_params=self._sampling_parameters(float(uniforms[piece.start, 0]), length, eos, cold),
+                sampling_params=self._sampling_parameters(draw, piece.start, cold),
             )
             for piece, cold in cut
         ]
         found = self.service.call("sample", lambda: [future.result().sequences for future in futures])
         answers = []
         for (piece, _), sequences in zip(cut, found, strict=True):
-            request = Request(asked[piece.start // group], length, 0, eos)
+            request = Request(asked[piece.start // group], draw.length, 0, draw.eos)
             given = [Answer(list(one.tokens), list(one.logprobs or ())) for one in sequences]
             if len(given) != len(piece):
                 raise RuntimeError(f"tinker_answer_broken: {len(given)} samples where {len(piece)} were asked for")
             answers += [check(request, answer) for answer in given]
-        return whole(answers, length, eos)
+        return whole(answers, draw.length, draw.eos)
 
-    def _sampling_parameters(self, uniform: float, length: int, eos: int | None, cold: bool) -> Any:
+    def _sampling_parameters(self, draw: Draw, row: int, cold: bool) -> Any:
         return self.service.types.SamplingParams(
-            max_tokens=length,
-            seed=int(uniform * _SEEDS),
-            stop=None if eos is None else [eos],
+            max_tokens=draw.length,
+            seed=int(float(draw.uniforms[row, 0]) * _SEEDS),
+            stop=None if draw.eos is None else [draw.eos],
             temperature=0.0 if cold else 1.0,
             top_k=-1,
             top_p=1.0,
@@ -273,10 +254,10 @@ class TinkerPolicy(Policy):
             self.service.unload(str(self._trained.model_id))
             self._trained = None
 
-    def _rows(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> list[Row]:
-        return unpadded(prompts, self.real(prompts), responses, mask)
+    def _rows(self, given: Responses) -> list[Row]:
+        return unpadded(given.prompts, self.real(given.prompts), given.responses, given.mask)
 
-    def score_rows(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> NoReturn:
+    def score_rows(self, given: Responses) -> NoReturn:
         """It has none."""
         _unavailable()
 

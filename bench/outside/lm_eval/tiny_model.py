@@ -13,6 +13,7 @@ from lm_eval.models.utils import normalize_gen_kwargs
 from lm_eval.utils import get_rolling_token_windows
 
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.moe.policy import MoePolicy
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.streams import uniforms
@@ -140,7 +141,7 @@ class TinyPolicyLM(LM):  # type: ignore[misc]  # lm-eval ships no types
     def _sample(self, prompts: list[list[int]], places: list[int], length: int, greedy: bool) -> list[str]:
         draws = torch.from_numpy(uniforms(0, "lm-eval", 0, max(places) + 1, length))[places]
         rows = torch.full((len(prompts),), greedy)
-        rollout = self.policy.sample(torch.tensor(prompts), draws, self.eos, rows)
+        rollout = self.policy.sample(Draw(torch.tensor(prompts), draws, self.eos, rows))
         kept = rollout.mask if self.eos is None else rollout.mask & (rollout.responses != self.eos)
         return [
             self.vocabulary.decode(response[mask].tolist())

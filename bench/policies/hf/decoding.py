@@ -43,13 +43,13 @@ class SlotDecoding:
         """See `Decoding.reload`: the network's weights are read at every step."""
 
     @torch.no_grad()
-    def extend(self, rollout: Rollout, prompt_length: int, draws: TokenDraws, positions: range) -> None:
+    def extend(self, rollout: Rollout, draws: TokenDraws, positions: range) -> None:
         """Draw the tokens at consecutive positions of every row, in place; see `Policy.extend`."""
         device = draws.tokens.device
         live = rollout.mask[:, positions.start].to(device)
         rows = torch.arange(len(live), device=device)
         logits = self._first
-        if self.position != prompt_length + positions.start:
+        if self.position != draws.asked.prompts.shape[1] + positions.start:
             logits = self._step(rollout.responses[:, positions.start - 1].to(device))
         for position in positions:
             token, live = draws.draw(logits, rows, torch.full_like(rows, position), live)
@@ -57,11 +57,10 @@ class SlotDecoding:
                 logits = self._step(token)
         part = slice(positions.start, positions.stop)
         drawn = draws.rollout()
-        for ours, theirs in zip((rollout.responses, rollout.logp, rollout.mask, rollout.entropy),
-                                (drawn.responses, drawn.logp, drawn.mask, drawn.entropy), strict=True):  # fmt: skip
-            ours[:, part] = theirs[:, part]
-        if rollout.kept is not None and drawn.kept is not None:
-            rollout.kept[:, part] = drawn.kept[:, part]
+        ours = rollout.tensors()
+        for name, theirs in drawn.tensors().items():
+            if name in ours:
+                ours[name][:, part] = theirs[:, part]
         rollout.mask[:, positions.stop :] = live.cpu().unsqueeze(1)
 
     def _step(self, token: Tensor) -> Tensor:

@@ -26,18 +26,17 @@ class _Chooser:
 
 
 @torch.no_grad()
-def generate(model: CausalNetwork, prompts: Tensor, draws: TokenDraws) -> Rollout:
-    """Draw a whole batch; prompts int64 [P, Lp], padded on the left, P dividing the rows of `draws`.
+def generate(model: CausalNetwork, draws: TokenDraws) -> Rollout:
+    """Draw a whole batch.
 
     The model's own generation settings (temperature, top-p, penalties) are ignored: samples come from the policy
     itself.
     """
-    B, T = draws.uniforms.shape
-    prompts = prompts.to(model.device).repeat_interleave(B // len(prompts), 0)
+    prompts = draws.prompts()
     settings = GenerationConfig(
-        max_new_tokens=T,
+        max_new_tokens=draws.asked.length,
         do_sample=False,
-        eos_token_id=None if draws.eos < 0 else draws.eos,
+        eos_token_id=draws.asked.eos,
         pad_token_id=model.pad,
     )
     network, own = model.network, model.network.generation_config

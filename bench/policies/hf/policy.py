@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,13 +10,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Decoding, Policy
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.decoding import SlotDecoding
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, TokenDraws, refill
 from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
-from vcpo_bench.bench.policies.truncation import Truncation, cut, unpack
+from vcpo_bench.bench.policies.truncation import cut, unpack
 from vcpo_bench.bench.score_norms import ChunkedHead
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 
 class CausalPolicy(CausalNetwork, Policy):
@@ -45,88 +46,56 @@ class CausalPolicy(CausalNetwork, Policy):
         self.sampling = sampling
         self.chunked_head = ChunkedHead(self.output_head(), dtype)
 
-    def score(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None
-    ) -> ChunkedScores | DenseScores:
+    def score(self, given: Responses) -> ChunkedScores | DenseScores:
         """See `Policy.score`; memory grows with tokens, and with tokens times vocabulary only where sets are given."""
-        if kept is not None:
-            return self._dense(*self._here(prompts, responses, mask, kept))
-        return self._chunked(*self._here(prompts, responses, mask))
+        given = given.to(self.device)
+        return self._chunked(given) if given.kept is None else self._dense(given)
 
-    def score_rows(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None
-    ) -> ChunkedScores | DenseScores:
+    def score_rows(self, given: Responses) -> ChunkedScores | DenseScores:
         """See `Policy.score_rows`; computes all logits at once where they fit into one chunk, or sets are given."""
-        if kept is not None:
-            return self._dense(*self._here(prompts, responses, mask, kept))
-        prompts, responses, mask = self._here(prompts, responses, mask)
-        vocabulary = self.chunked_head.vocabulary
-        if 4 * responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes:
-            return self._dense(prompts, responses, mask)
-        return self._chunked(prompts, responses, mask)
+        given, vocabulary = given.to(self.device), self.chunked_head.vocabulary
+        fit = 4 * given.responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes
+        return self._dense(given) if fit or given.kept is not None else self._chunked(given)
 
-    def _chunked(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> ChunkedScores:
+    def _chunked(self, given: Responses) -> ChunkedScores:
         """Scores from a head computed in vocabulary chunks; positions after the longest response are left out."""
-        length = _longest(mask)
-        responses, kept = responses[:, :length], mask[:, :length]
-        found = self.chunked_head.statistics(self.hidden(prompts, responses), responses, kept)
-        logp, entropies, squares = (F.pad(values, (0, mask.shape[1] - length)) for values in found)
-        return ChunkedScores(logp, mask, entropies, squares)
+        length = _longest(given.mask)
+        responses, counted = given.responses[:, :length], given.mask[:, :length]
+        found = self.chunked_head.statistics(self.hidden(given.prompts, responses), responses, counted)
+        logp, entropies, squares = (F.pad(values, (0, given.mask.shape[1] - length)) for values in found)
+        return ChunkedScores(logp, given.mask, entropies, squares)
 
-    def _dense(self, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None) -> DenseScores:
+    def _dense(self, given: Responses) -> DenseScores:
         """The same from all logits at once, which is faster where they are few, and lets tokens be left out."""
         with self.precision():
-            logits = self.output_head()(self.hidden(prompts, responses)).float()
-        if kept is not None:
-            logits = cut(logits, unpack(kept, logits.shape[2]))
+            logits = self.output_head()(self.hidden(given.prompts, given.responses)).float()
+        if given.kept is not None:
+            logits = cut(logits, unpack(given.kept, logits.shape[2]))
         distribution = logits.log_softmax(2)
-        logp = distribution.gather(2, responses.unsqueeze(2)).squeeze(2)
-        return DenseScores(torch.where(mask, logp, 0.0), distribution.permute(2, 0, 1), mask)
+        logp = distribution.gather(2, given.responses.unsqueeze(2)).squeeze(2)
+        return DenseScores(torch.where(given.mask, logp, 0.0), distribution.permute(2, 0, 1), given.mask)
 
-    def sample(
-        self,
-        prompts: Tensor,
-        uniforms: Tensor,
-        eos: int | None = None,
-        greedy: Tensor | None = None,
-        truncation: Truncation | None = None,
-    ) -> Rollout:
+    def sample(self, draw: Draw) -> Rollout:
         """See `Policy.sample`."""
-        draws = self._draws(uniforms, eos, greedy, truncation)
+        draws = self._draws(draw)
         with self.precision():
-            return (self.sampling.loop or refill)(self, prompts, draws)
+            return (self.sampling.loop or refill)(self, draws)
 
     def decoding(self, prompts: Tensor, rows: int, length: int) -> SlotDecoding:  # pyright: ignore[reportIncompatibleMethodOverride]
         """See `Policy.decoding`."""
         with self.precision():
             return SlotDecoding(self, prompts, rows, length)
 
-    def extend(
-        self,
-        rollout: Rollout,
-        decoding: Decoding,
-        prompts: Tensor,
-        uniforms: Tensor,
-        positions: range,
-        eos: int | None,
-        greedy: Tensor | None = None,
-        truncation: Truncation | None = None,
-    ) -> None:
+    def extend(self, rollout: Rollout, decoding: Decoding, draw: Draw, positions: range) -> None:
         """See `Policy.extend`."""
         assert isinstance(decoding, SlotDecoding)
-        draws = self._draws(uniforms, eos, greedy, truncation)
+        draws = self._draws(draw)
         with self.precision():
-            decoding.extend(rollout, prompts.shape[1], draws, positions)
+            decoding.extend(rollout, draws, positions)
 
-    def _draws(
-        self, uniforms: Tensor, eos: int | None, greedy: Tensor | None, truncation: Truncation | None
-    ) -> TokenDraws:
-        vocabulary = len(self.chunked_head.vocabulary.weight)
-        return TokenDraws(uniforms, eos, greedy, truncation or self.sampling.truncation, self.device, vocabulary)
-
-    def _here(self, *tensors: Tensor) -> Iterator[Tensor]:
-        device = self.device
-        return (tensor.to(device) for tensor in tensors)
+    def _draws(self, draw: Draw) -> TokenDraws:
+        asked = replace(draw, truncation=draw.truncation or self.sampling.truncation)
+        return TokenDraws(asked, self.device, len(self.chunked_head.vocabulary.weight))
 
 
 def _longest(mask: Tensor) -> int:

@@ -9,10 +9,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.looks import looks
-from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, recorded_bytes
+from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, packed_size
 from vcpo_bench.bench.trajectories import Rollout
 
 _DRAW_BYTES = 2**28  # float64 probabilities in memory at once
@@ -23,12 +24,11 @@ class SamplingLoop(Protocol):
     """Draws a whole batch."""
 
     @abstractmethod
-    def __call__(self, model: CausalNetwork, prompts: Tensor, draws: TokenDraws) -> Rollout:
+    def __call__(self, model: CausalNetwork, draws: TokenDraws) -> Rollout:
         """One response per row of `draws`.
 
         Args:
             model: The network to sample from.
-            prompts: int64 [P, Lp], padded on the left, P dividing the rows.
             draws: Where each token comes from (`TokenDraws.draw`).
         """
 
@@ -50,31 +50,26 @@ class TokenDraws:
     """The random numbers of a batch, and the tokens drawn with them so far, on the network's device.
 
     Args:
-        uniforms: float64 [B, T] in [0, 1): token t of row i is the inverse of its cumulative distribution at [i, t].
-        eos: Token that ends a response, or None.
-        greedy: bool [B], True for rows that take the most likely token; or None.
-        truncation: How the distribution is cut, if at all.
+        asked: What is drawn; prompts are padded on the left.
         device: Where the logits are.
         vocabulary: V.
     """
 
-    def __init__(
-        self,
-        uniforms: Tensor,
-        eos: int | None,
-        greedy: Tensor | None,
-        truncation: Truncation,
-        device: torch.device,
-        vocabulary: int,
-    ) -> None:
-        self.uniforms, self.truncation, self.vocabulary = uniforms.to(device), truncation, vocabulary
-        self.greedy = None if greedy is None else greedy.to(device)
-        self.eos = -1 if eos is None else eos
-        rows, length = uniforms.shape
-        empty = Rollout.empty(rows, length, eos, kept_bytes=recorded_bytes(truncation, vocabulary))
+    def __init__(self, asked: Draw, device: torch.device, vocabulary: int) -> None:
+        self.asked, self.vocabulary = asked, vocabulary
+        self.uniforms, self.truncation = asked.uniforms.to(device), asked.truncation or Truncation()
+        self.greedy = None if asked.greedy is None else asked.greedy.to(device)
+        self.eos = -1 if asked.eos is None else asked.eos
+        empty = Rollout.empty(asked.rows, asked.length, asked.eos)
         self.tokens, self.logp, self.entropy = (t.to(device) for t in (empty.responses, empty.logp, empty.entropy))
         self.mask = torch.zeros_like(self.tokens, dtype=torch.bool)
-        self.kept = None if empty.kept is None else empty.kept.to(device)
+        shape = (asked.rows, asked.length, packed_size(vocabulary))
+        self.kept = torch.zeros(shape, dtype=torch.uint8, device=device) if self.truncation.replay else None
+
+    def prompts(self) -> Tensor:
+        """The prompt of each row, [B, Lp]."""
+        asked = self.asked
+        return asked.prompts.to(self.uniforms.device).repeat_interleave(asked.rows // len(asked.prompts), 0)
 
     def draw(self, logits: Tensor, rows: Tensor, positions: Tensor, live: Tensor) -> tuple[Tensor, Tensor]:
         """Draw one token for each of n rows, and record it for rows that are live.
@@ -124,17 +119,15 @@ class TokenDraws:
 
 
 @torch.no_grad()
-def refill(model: CausalNetwork, prompts: Tensor, draws: TokenDraws, slots: int = 0) -> Rollout:
+def refill(model: CausalNetwork, draws: TokenDraws, slots: int = 0) -> Rollout:
     """Draw a whole batch, at most `slots` responses at once (0: all).
 
     Args:
         model: The network to sample from.
-        prompts: int64 [P, Lp], padded on the left, P dividing B.
         draws: Random numbers of the B responses.
         slots: S, at most.
     """
-    B, T = draws.uniforms.shape
-    prompts = prompts.to(model.device).repeat_interleave(B // len(prompts), 0)
+    prompts, B, T = draws.prompts(), draws.asked.rows, draws.asked.length
     count = min(slots or B, B)
     state = Slots(model, count, int(model.real(prompts).sum(1).max()) + T - 1)
     rows = torch.zeros(count, dtype=torch.int64, device=model.device)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.moe.experts import Experts
 from vcpo_bench.bench.policies.routed import UNROUTED
+from vcpo_bench.bench.policies.seeded_network import SeededNetwork
 from vcpo_bench.bench.policies.tiny.network import attend, visible
 
 ROPE_BASE = 10_000.0
@@ -114,21 +115,8 @@ class MoeBlock(nn.Module):
         return keys_values.view(2, groups, B // groups, L, heads, size).permute(0, 1, 4, 2, 3, 5)
 
 
-class MoeTransformer(nn.Module):
-    """A decoder-only mixture of experts with rotary positions and an untied head, float32, about 0.24 M parameters.
-
-    Args:
-        config: Its shape.
-        seed: Seed of the initial weights; the global random state is neither read nor changed.
-    """
-
-    def __init__(self, config: MoeConfig, seed: int = 0) -> None:
-        super().__init__()
-        self.config = config
-        with torch.device("meta"):  # no memory, and no draw from the global random state, for weights set below
-            self._build(config)
-        self.to_empty(device="cpu")
-        self._initialize(seed)
+class MoeTransformer(SeededNetwork[MoeConfig]):
+    """A decoder-only mixture of experts with rotary positions and an untied head, about 0.24 M parameters."""
 
     def _build(self, config: MoeConfig) -> None:
         self.tokens = nn.Embedding(config.vocab_size, config.width)
@@ -136,31 +124,12 @@ class MoeTransformer(nn.Module):
         self.norm = nn.RMSNorm(config.width, eps=NORM_EPS)
         self.head = nn.Linear(config.width, config.vocab_size, bias=False)
 
-    def _initialize(self, seed: int) -> None:
-        """Draw the weights: scaled normal, residual branches damped by depth, head near zero (a near-uniform start)."""
-        generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if parameter.ndim == 1:
-                    parameter.fill_(1.0)
-                elif name.startswith("tokens"):
-                    parameter.normal_(0, 0.5, generator=generator)
-                else:
-                    damping = (2 * self.config.layers) ** -0.5 if ".out." in name or ".down." in name else 1.0
-                    damping = 0.2 if name.startswith("head") else damping
-                    parameter.normal_(0, damping * parameter.shape[1] ** -0.5, generator=generator)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.head.weight.device
-
     def layers(self) -> list[MoeBlock]:
         """The blocks, first to last."""
         return [cast(MoeBlock, block) for block in self.blocks]
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the next token at every position: int64 [B, L] -> float32 [B, L, vocab_size]."""
+        """See `SeededNetwork.forward`."""
         logits: Tensor = self.head(self.hidden(tokens)[0])
         return logits
 

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vcpo_bench.bench.policies.seeded_network import SeededNetwork
+
 
 @dataclass(frozen=True)
 class PolicyConfig:
@@ -107,21 +109,10 @@ def attend(query: Tensor, keys_values: Tensor, length: int) -> Tensor:
     return torch.bmm(weights, v).view(query.shape)
 
 
-class Transformer(nn.Module):
-    """A decoder-only transformer with learned positions and an untied head, float32, about 0.1 M parameters.
+class Transformer(SeededNetwork[PolicyConfig]):
+    """A decoder-only transformer with learned positions and an untied head, about 0.1 M parameters."""
 
-    Args:
-        config: Its shape.
-        seed: Seed of the initial weights; the global random state is neither read nor changed.
-    """
-
-    def __init__(self, config: PolicyConfig, seed: int = 0) -> None:
-        super().__init__()
-        self.config = config
-        with torch.device("meta"):  # no memory, and no draw from the global random state, for weights set below
-            self._build(config)
-        self.to_empty(device="cpu")
-        self._initialize(seed)
+    gain = 0.5  # half the usual: an update of fixed size then moves the policy more, and lag costs more
 
     def _build(self, config: PolicyConfig) -> None:
         self.tokens = nn.Embedding(config.vocab_size, config.width)
@@ -130,39 +121,12 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         self.head = nn.Linear(config.width, config.vocab_size)
 
-    def _initialize(self, seed: int) -> None:
-        """Draw the weights: scaled normal, residual branches damped by depth, head near zero (a near-uniform start)."""
-        gain = 0.5  # half the usual: an update of fixed size then moves the policy more, and lag costs more
-        generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if parameter.ndim == 1:
-                    parameter.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
-                elif name.startswith(("tokens", "positions")):
-                    parameter.normal_(0, gain * 0.5, generator=generator)
-                else:
-                    damping = (2 * self.config.layers) ** -0.5 if ".out." in name or ".down." in name else 1.0
-                    damping = 0.2 if name.startswith("head") else damping
-                    parameter.normal_(0, gain * damping * parameter.shape[1] ** -0.5, generator=generator)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.head.weight.device
-
     def layers(self) -> list[Block]:
         """The blocks, first to last."""
         return [cast(Block, block) for block in self.blocks]
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the next token at every position.
-
-        Args:
-            tokens: int64 [B, L], L at most the context.
-
-        Returns:
-            float32 [B, L, vocab_size].
-        """
+        """See `SeededNetwork.forward`."""
         logits: Tensor = self.head(self.hidden(tokens))
         return logits
 

@@ -8,10 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.looks import looks
-from vcpo_bench.bench.policies.tiny.decoding import Decoder
-from vcpo_bench.bench.policies.tiny.network import Transformer
-from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, recorded_bytes
+from vcpo_bench.bench.policies.truncation import FLOOR, pack
 from vcpo_bench.bench.trajectories import Rollout
 
 
@@ -35,51 +34,22 @@ class StepDecoder(Protocol):
         """Feed one token per row, int64 [B], and get the logits of the next one, [V, B]."""
 
 
-def sample(
-    network: Transformer,
-    prompts: Tensor,
-    uniforms: Tensor,
-    eos: int | None = None,
-    greedy: Tensor | None = None,
-    truncation: Truncation | None = None,
-) -> Rollout:
-    """Draw whole responses; see `Policy.sample`. Each prompt is computed once; greedy ties go to the smallest token."""
-    B, T = uniforms.shape
-    rollout = Rollout.empty(B, T, eos, kept_bytes=recorded_bytes(truncation, network.config.vocab_size))
-    with torch.inference_mode():
-        decoder = Decoder(network, prompts, B, T)
-    extend(rollout, decoder, prompts, uniforms, range(T), eos, greedy, truncation)
-    return rollout
+def extend(rollout: Rollout, decoder: StepDecoder, draw: Draw, positions: range) -> None:
+    """Draw the tokens at consecutive positions of every row, in place; see `Policy.extend`.
 
-
-def extend(
-    rollout: Rollout,
-    decoder: StepDecoder,
-    prompts: Tensor,
-    uniforms: Tensor,
-    positions: range,
-    eos: int | None = None,
-    greedy: Tensor | None = None,
-    truncation: Truncation | None = None,
-) -> None:
-    """Draw the tokens at consecutive positions of every row, in place; see `Policy.extend` and `sample`.
-
-    A decoder must not be used again after the last position of its responses.
+    Greedy ties go to the smallest token. A decoder must not be used again after the last position of its responses.
     """
     part = slice(positions.start, positions.stop)
-    device = decoder.first.device
-    alive = rollout.mask[:, positions.start].to(device, copy=True)
-    greedy = None if greedy is None else greedy.to(device)
+    alive = rollout.mask[:, positions.start].to(decoder.first.device, copy=True)
     with torch.inference_mode():
-        new = decoder.position == prompts.shape[1] + positions.start
-        token = None if new else rollout.responses[:, positions.start - 1].to(device)
-        draws = uniforms[:, part].t().contiguous().to(device)
-        tokens, distributions = _decode(decoder, token, draws, alive, eos, greedy, truncation)
+        new = decoder.position == draw.prompts.shape[1] + positions.start
+        token = None if new else rollout.responses[:, positions.start - 1].to(decoder.first.device)
+        tokens, distributions = _decode(decoder, token, alive, draw, part)
         logp = distributions.gather(1, tokens.unsqueeze(1)).squeeze(1)
         entropy = -(distributions.exp() * distributions).sum(1)
-        is_end = tokens == end_token(eos)
+        is_end = tokens == end_token(draw.eos)
         mask = (is_end.cumsum(0) == is_end) & alive  # no end before this token
-        rollout.responses[:, part] = tokens.where(mask, eos or 0).t()
+        rollout.responses[:, part] = tokens.where(mask, draw.eos or 0).t()
         rollout.logp[:, part] = logp.where(mask, 0.0).t()
         rollout.entropy[:, part] = entropy.where(mask, 0.0).t()
         rollout.mask[:, part] = mask.t()
@@ -89,39 +59,36 @@ def extend(
 
 
 def _decode(
-    decoder: StepDecoder,
-    token: Tensor | None,
-    draws: Tensor,
-    alive: Tensor,
-    eos: int | None,
-    greedy: Tensor | None,
-    truncation: Truncation | None,
+    decoder: StepDecoder, token: Tensor | None, alive: Tensor, draw: Draw, part: slice
 ) -> tuple[Tensor, Tensor]:
-    """Draw tokens [n, B] from draws [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
+    """Draw the n tokens of `part` for B rows, [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
 
     `token` is the last one drawn, None for a new decoder. Values after the end of a response mean nothing.
     Ended rows are dropped once they are a quarter of all, unless a later call continues with the decoder.
     """
+    device, eos = alive.device, end_token(draw.eos)
+    draws = draw.uniforms[:, part].t().contiguous().to(device)
+    greedy = None if draw.greedy is None else draw.greedy.to(device)
     n, B = draws.shape
-    tokens = torch.zeros(n, B, dtype=torch.int64, device=draws.device)
-    distributions = torch.zeros(n, *decoder.first.shape, device=draws.device)
+    tokens = torch.zeros(n, B, dtype=torch.int64, device=device)
+    distributions = torch.zeros(n, *decoder.first.shape, device=device)
     rows: Tensor | slice = slice(None)  # those still decoded
     for t in range(n):
-        if looks(t, draws.device):
+        if looks(t, device):
             left = int(alive.sum())
             if left == 0:
                 break
             if token is not None and left < 0.75 * len(alive) and decoder.room == n - t:
                 kept = alive.nonzero().squeeze(1)
                 decoder.keep(kept)
-                rows, token, alive = torch.arange(B, device=kept.device)[rows][kept], token[kept], alive[kept]
+                rows, token, alive = torch.arange(B, device=device)[rows][kept], token[kept], alive[kept]
         logits = decoder.first if token is None else decoder.step(token)
-        logp = (logits if truncation is None else truncation.apply(logits, 0)).log_softmax(0)
+        logp = (logits if draw.truncation is None else draw.truncation.apply(logits, 0)).log_softmax(0)
         token = _inverse_cdf(logp.exp(), draws[t, rows])
         if greedy is not None:
             token = torch.where(greedy[rows], logp.argmax(0), token)
         tokens[t, rows], distributions[t, :, rows] = token, logp
-        alive = alive & (token != end_token(eos))
+        alive = alive & (token != eos)
     return tokens, distributions
 
 

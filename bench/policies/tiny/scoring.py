@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.scores import DenseScores
 from vcpo_bench.bench.policies.tiny.network import Transformer
 from vcpo_bench.bench.policies.truncation import cut, unpack
+from vcpo_bench.bench.trajectories import Responses
 
 
-def score(
-    network: Transformer, prompts: Tensor, responses: Tensor, mask: Tensor, kept: Tensor | None = None
-) -> DenseScores:
+def score(network: Transformer, given: Responses) -> DenseScores:
     """Score responses with the tiny network; see `Policy.score`.
 
     With one prompt per response row the whole sequences go through the network and each module is called once, with one
@@ -21,27 +20,29 @@ def score(
 
     Args:
         network: Gradients reach it through the result unless gradients are off.
-        prompts: int64 [P, Lp], P dividing B: the responses of one prompt are consecutive.
-        responses: int64 [B, T].
-        mask: bool [B, T], True where the token carries loss.
-        kept: uint8 [B, T, ceil(V / 8)], tokens over which each distribution is normalized; None: all.
+        given: The responses.
 
     Returns:
         The scores; rows in the order given.
     """
-    B, device = len(responses), network.device
-    prompts, responses, mask = prompts.to(device), responses.to(device), mask.to(device)
+    given = given.to(network.device)
+    prompts, B = given.prompts, len(given.responses)
     P, Lp = prompts.shape
     last = prompts[:, -1:].repeat_interleave(B // P, 0)
-    inputs = torch.cat([last, responses[:, :-1]], dim=1)
+    inputs = torch.cat([last, given.responses[:, :-1]], dim=1)
     if P == B:
         hidden = network.hidden(torch.cat([prompts[:, :-1], inputs], dim=1), first=Lp - 1)
     else:
         hidden = network.hidden_after(prompts[:, :-1], inputs)
+    return dense_scores(network.head, hidden, given)
+
+
+def dense_scores(head: nn.Linear, hidden: Tensor, given: Responses) -> DenseScores:
+    """Scores of responses from what the head reads, [B, T, width], and all logits at once."""
     # tokens first: PyTorch's softmax over a short last dimension is not vectorized
-    logits = network.head(hidden).permute(2, 0, 1).contiguous()
-    if kept is not None:
-        logits = cut(logits, unpack(kept.to(device), len(logits)).permute(2, 0, 1))
+    logits = head(hidden).permute(2, 0, 1).contiguous()
+    if given.kept is not None:
+        logits = cut(logits, unpack(given.kept, len(logits)).permute(2, 0, 1))
     distribution = logits.log_softmax(0)
-    logp = distribution.gather(0, responses.unsqueeze(0)).squeeze(0)
-    return DenseScores(torch.where(mask, logp, 0.0), distribution, mask)
+    logp = distribution.gather(0, given.responses.unsqueeze(0)).squeeze(0)
+    return DenseScores(torch.where(given.mask, logp, 0.0), distribution, given.mask)

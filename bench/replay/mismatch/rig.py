@@ -13,12 +13,13 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_sampler
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
 from vcpo_bench.bench.samplers.base import InflightEngine, PolicyEngine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
 
@@ -77,8 +78,9 @@ class Rig:
         scored = []
         for begin in range(0, len(rows), _ROWS):
             part = slice(begin, begin + _ROWS)
+            given = Responses(rows[part], rollout.responses[part], rollout.mask[part])
             with torch.no_grad():
-                scored.append(self.policy.score(rows[part], rollout.responses[part], rollout.mask[part]).logp.cpu())
+                scored.append(self.policy.score(given).logp.cpu())
         gap = torch.cat(scored).double() - rollout.logp.double()
         return Drawn(torch.where(rollout.mask, gap, 0.0), rollout.mask)
 
@@ -100,25 +102,7 @@ class Rig:
                 yield engine.generate(prompts, draws, self.task.eos)
             else:
                 assert isinstance(engine, PolicyEngine)
-                yield self._token_by_token(engine.model, prompts, draws, path)
-
-    def _token_by_token(self, model: Policy, prompts: Tensor, draws: Tensor, path: SamplingPath) -> Rollout:
-        assert path.after_token is not None
-        rows, length = draws.shape
-        rollout = Rollout.empty(rows, length, self.task.eos, routes=model.empty_routes(rows, prompts.shape[1] + length))
-        decoding = model.decoding(prompts, rows, length)
-        for position in range(length):
-            path.after_token(decoding)
-            model.extend(
-                rollout,
-                decoding,
-                prompts,
-                draws,
-                range(position, position + 1),
-                self.task.eos,
-                truncation=path.truncation,
-            )
-        return rollout
+                yield _token_by_token(engine.model, Draw(prompts, draws, self.task.eos), path)
 
 
 def open_rig(config: CellConfig, start: Path | None, lag: int, device: str = "") -> Rig:
@@ -150,3 +134,13 @@ def _joined(parts: list[Rollout]) -> Rollout:
     """Rollouts one below the other: tokens, log-probabilities and masks."""
     named = ("responses", "logp", "mask", "entropy")
     return Rollout(**{name: torch.cat([getattr(part, name) for part in parts]) for name in named})
+
+
+def _token_by_token(model: Policy, draw: Draw, path: SamplingPath) -> Rollout:
+    assert path.after_token is not None
+    draw = replace(draw, truncation=path.truncation)
+    rollout, decoding = model.empty_rollout(draw), model.decoding(draw.prompts, draw.rows, draw.length)
+    for position in range(draw.length):
+        path.after_token(decoding)
+        model.extend(rollout, decoding, draw, range(position, position + 1))
+    return rollout

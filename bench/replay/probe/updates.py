@@ -85,7 +85,7 @@ class Estimators:
         answers = [self._answer(method, evidence) for method in self.methods]
         pairs = [(answer, row) for answer, row in zip(answers, rows, strict=True) if answer is not None]
         for piece, known in zip(pieces, scores, strict=True):
-            scored = known if len(pieces) == 1 else self.policy.score(*piece.part.flat())
+            scored = known if len(pieces) == 1 else self.policy.score(piece.part.flat())
             self._add_gradients(piece, scored, pairs)
             del scored  # before the next piece makes a graph
         return [_scale(answer, row) for answer, row in zip(answers, rows, strict=True)]
@@ -107,7 +107,7 @@ class Estimators:
         """The evidence, and the scores of each piece; with their graph if there is only one."""
         squared = None if norms is None else self._score_norms(pieces, norms)
         with torch.set_grad_enabled(len(pieces) == 1):
-            scores = [self.policy.score(*piece.part.flat()) for piece in pieces]
+            scores = [self.policy.score(piece.part.flat()) for piece in pieces]
         evidence = evidence_of(
             batch,
             now,
@@ -124,7 +124,7 @@ class Estimators:
         squared = []
         for part, _ in pieces:
             with norms.record():
-                scores = self.policy.score_rows(part.flat_prompts(), *part.flat()[1:])
+                scores = self.policy.score_rows(part.flat().each)
             squared.append(norms.squared_norms(scores.logp, scores.mask))
             norms.release()
         return gather(pieces, squared)
@@ -132,7 +132,7 @@ class Estimators:
     def _reference_logp(self, pieces: Sequence[Piece]) -> Tensor:
         assert self._reference is not None
         with torch.no_grad():
-            return gather(pieces, [self._reference.score(*piece.part.flat()).logp for piece in pieces])
+            return gather(pieces, [self._reference.score(piece.part.flat()).logp for piece in pieces])
 
     def _add_gradients(self, piece: Piece, scored: TokenScores, updates: Sequence[tuple[Update, Tensor]]) -> None:
         """Add the gradient of the loss `-sum c logp - sum e H` to the row `[D]` of each update."""

@@ -16,7 +16,7 @@ from vcpo_bench.bench.replay.other_weights import weights_of
 from vcpo_bench.bench.replay.verify.findings import Finding, Gaps, explained, judge
 from vcpo_bench.bench.replay.verify.gaps import gaps_under
 from vcpo_bench.bench.streams import uniforms
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 Generate = Callable[[Tensor, Tensor], Rollout]
 """Draws a response for each row of uniforms [B, T] to prompts [P, Lp], P dividing B, as `Engine.generate` does."""
@@ -110,5 +110,5 @@ class Canaries:
         return prompts.repeat_interleave(self.answers, 0), generate(prompts, draws)
 
     def _gaps(self, prompts: Tensor, answer: Rollout) -> Gaps:
-        counted = answer.mask
-        return gaps_under(self.policy, prompts, answer.responses, answer.logp, counted, answer.mask, answer.kept)
+        given = Responses(prompts, answer.responses, answer.mask, answer.kept)
+        return gaps_under(self.policy, given, answer.logp, counted=answer.mask)

@@ -107,14 +107,12 @@ class _Verifier:
         """Recorded trajectories by declared version; hybrids of several weights can be scored under none."""
         mixed = not (self.regime.splits_responses and self.regime.keeps_cache)
         found = {version: rows.first(self.sample) for version, rows in self.run.declared(mixed).items()}
-        return {version: rows for version, rows in found.items() if len(rows.responses) >= _LEAST}
+        return {version: rows for version, rows in found.items() if len(rows.reported) >= _LEAST}
 
     def gaps(self, version: int, rows: Recorded) -> Gaps:
         """[B] gaps under the weights of a version, as the sampler should have held them."""
         self._load(version)
-        return gaps_under(
-            self.engine.policy, rows.prompts, rows.responses, rows.reported, rows.counted, rows.mask, rows.kept
-        )
+        return gaps_under(self.engine.policy, rows.given, rows.reported, rows.counted)
 
     def test(self, version: int, rows: Recorded, honest: Gaps | None, level: float) -> Finding:
         """Test what declares a version."""
@@ -137,9 +135,8 @@ class _Verifier:
         found = []
         for index in range(rounds):
             batch = generator.run([Order(_HONEST + index)], version, [self.config.prompts])[0]
-            _, responses, mask, kept = batch.flat()
-            reported = batch.behavior_logp.flatten(0, 1)
-            found.append(gaps_under(self.engine.policy, batch.flat_prompts(), responses, reported, mask, mask, kept))
+            given = batch.flat().each
+            found.append(gaps_under(self.engine.policy, given, batch.behavior_logp.flatten(0, 1), given.mask))
         return np.concatenate(found)
 
     def pushes(self, versions: list[int], level: float) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.feeding.source import under
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.training.checkpoint import read_state
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.errors import UsageError
 
 
@@ -23,31 +23,18 @@ class Recorded:
     """Responses that declare a version, one row each.
 
     Attributes:
-        prompts: int64 [B, Lp].
-        responses: int64 [B, T].
+        given: The responses, with a prompt for each; the mask is True at tokens that the policy drew.
         reported: float32 [B, T] log-probabilities.
         counted: bool [B, T], tokens that declare it.
-        mask: bool [B, T], tokens that the policy drew.
-        kept: uint8 [B, T, ceil(V / 8)], under mask replay.
     """
 
-    prompts: Tensor
-    responses: Tensor
+    given: Responses
     reported: Tensor
     counted: Tensor
-    mask: Tensor
-    kept: Tensor | None
 
     def first(self, count: int) -> Recorded:
         """The first rows."""
-        return Recorded(
-            self.prompts[:count],
-            self.responses[:count],
-            self.reported[:count],
-            self.counted[:count],
-            self.mask[:count],
-            None if self.kept is None else self.kept[:count],
-        )
+        return Recorded(self.given.take(slice(count)), self.reported[:count], self.counted[:count])
 
 
 class StoredRun:
@@ -118,59 +105,41 @@ class StoredRun:
             tensors = under(source, f"{name}/")
             if kind != "draft":
                 batch = Trajectories(0, **tensors)
-                _, responses, mask, kept = batch.flat()
-                reported, version = batch.behavior_logp.flatten(0, 1), batch.version.flatten(0, 1)
-                found[name] = _Rows(batch.flat_prompts(), responses, reported, version, mask, kept)
+                found[name] = _Rows(batch.flat().each, batch.behavior_logp.flatten(0, 1), batch.version.flatten(0, 1))
                 continue
             rows, version = len(tensors["responses"]), tensors["version"]
             config = self.cell.config
             prompts = self.task.training_prompts(config.seed, int(index), rows // config.responses)
-            prompts = prompts.repeat_interleave(config.responses, 0)
             mask = tensors["mask"] & (version >= 0)  # the rest is not drawn yet
-            found[name] = _Rows(prompts, tensors["responses"], tensors["logp"], version, mask, tensors.get("kept"))
+            given = Responses(prompts, tensors["responses"], mask, tensors.get("kept"))
+            found[name] = _Rows(given.each, tensors["logp"], version)
         return found
 
 
 class _Rows(NamedTuple):
     """Responses as a checkpoint has them, [B, ...]; `version` int64 [B, T]."""
 
-    prompts: Tensor
-    responses: Tensor
+    given: Responses
     reported: Tensor
     version: Tensor
-    mask: Tensor
-    kept: Tensor | None
 
 
-def _by_version(given: _Rows, mixed: bool) -> list[tuple[int, Recorded]]:
-    mask, version = given.mask, given.version
+def _by_version(rows: _Rows, mixed: bool) -> list[tuple[int, Recorded]]:
+    mask, version = rows.given.mask, rows.version
     oldest = torch.where(mask, version, torch.iinfo(torch.int64).max).amin(1)
     newest = torch.where(mask, version, -1).amax(1)
     found = []
     for each in torch.unique(version[mask]).tolist():
         counted = mask & (version == each)
-        rows = counted.any(1) & ((oldest == newest) | torch.tensor(mixed))
-        if rows.any():
-            kept = None if given.kept is None else given.kept[rows]
-            found.append(
-                (
-                    each,
-                    Recorded(
-                        given.prompts[rows],
-                        given.responses[rows],
-                        given.reported[rows],
-                        counted[rows],
-                        mask[rows],
-                        kept,
-                    ),
-                )
-            )
+        chosen = counted.any(1) & ((oldest == newest) | torch.tensor(mixed))
+        if chosen.any():
+            found.append((each, Recorded(rows.given.take(chosen), rows.reported[chosen], counted[chosen])))
     return found
 
 
 def _joined(parts: list[Recorded]) -> Recorded:
-    sets = [part.kept for part in parts if part.kept is not None]
-    named = ("prompts", "responses", "reported", "counted", "mask")
+    given = [part.given._asdict() for part in parts]
+    joined = {n: torch.cat([each[n] for each in given]) for n, tensor in given[0].items() if tensor is not None}
     return Recorded(
-        **{n: torch.cat([getattr(part, n) for part in parts]) for n in named}, kept=torch.cat(sets) if sets else None
+        Responses(**joined), torch.cat([one.reported for one in parts]), torch.cat([one.counted for one in parts])
     )

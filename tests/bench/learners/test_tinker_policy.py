@@ -8,6 +8,7 @@ import torch
 
 from vcpo_bench.bench.learners.tinker_api.policy import TinkerPolicy
 from vcpo_bench.bench.learners.tinker_api.rows import Row, averaged_over, unpadded
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.trajectories import Trajectories
 
@@ -34,7 +35,7 @@ def test_rows_lose_their_padding() -> None:
 def test_log_probabilities_of_samples_and_scores_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     tinker_cells.connect(monkeypatch)
     policy, batch = opened()
-    scores = policy.score(*batch.flat())
+    scores = policy.score(batch.flat())
     assert torch.allclose(scores.logp.view(batch.mask.shape), batch.behavior_logp, atol=1e-6)
     assert bool((scores.logp[~scores.mask] == 0).all())
     assert bool(scores.entropy[scores.mask].isnan().all())
@@ -54,7 +55,7 @@ def test_a_step_is_adamw_on_the_gradient_that_coefficients_mean(
     generator = torch.Generator().manual_seed(1)
     for _ in range(3):
         coefficients = torch.randn(batch.flat()[1].shape, generator=generator)
-        norm = policy.step(*batch.flat()[:3], policy.score(*batch.flat()).logp, coefficients, 0.02, 0.7)
+        norm = policy.step(batch.flat(), policy.score(batch.flat()).logp, coefficients, 0.02, 0.7)
         own.zero_grad()
         log_pi = weights.log_softmax(1)
         loss = torch.zeros(())
@@ -75,11 +76,11 @@ def test_weights_are_published_before_the_first_sample_of_a_version_only(
     server, _ = tinker_cells.connect(monkeypatch)
     policy, batch = opened()
     noise = torch.rand(12, policy_length(batch), dtype=torch.float64)
-    policy.sample(batch.prompts, noise, EOS)
+    policy.sample(Draw(batch.prompts, noise, EOS))
     assert server.calls.count("publish") == 1
-    policy.step(*batch.flat()[:3], policy.score(*batch.flat()).logp, torch.ones(batch.flat()[1].shape), 0.1, 1.0)
+    policy.step(batch.flat(), policy.score(batch.flat()).logp, torch.ones(batch.flat()[1].shape), 0.1, 1.0)
     assert server.calls.count("publish") == 1
-    policy.sample(batch.prompts, noise, EOS)
+    policy.sample(Draw(batch.prompts, noise, EOS))
     assert server.calls.count("publish") == 2
 
 
@@ -92,13 +93,13 @@ def test_samples_depend_on_the_noise_and_greedy_ones_do_not(monkeypatch: pytest.
     policy, batch = opened()
     noise = torch.rand(6, policy_length(batch), dtype=torch.float64)
     asked = server.calls.count("sample")
-    first, again = (policy.sample(batch.prompts, noise, EOS).responses for _ in range(2))
+    first, again = (policy.sample(Draw(batch.prompts, noise, EOS)).responses for _ in range(2))
     assert torch.equal(first, again)
     assert server.calls.count("sample") == asked + 6  # one request per prompt
-    other = policy.sample(batch.prompts, noise.flip(0), EOS).responses
+    other = policy.sample(Draw(batch.prompts, noise.flip(0), EOS)).responses
     assert not torch.equal(first, other)
     cold = torch.tensor([True, False] * 3)
-    one, two = (policy.sample(batch.prompts, each, EOS, cold).responses for each in (noise, noise.flip(0)))
+    one, two = (policy.sample(Draw(batch.prompts, each, EOS, cold)).responses for each in (noise, noise.flip(0)))
     assert torch.equal(one[cold], two[cold])
     assert not torch.equal(one[~cold], two[~cold])
 
@@ -109,7 +110,7 @@ def test_a_saved_state_continues_elsewhere_with_its_moments(monkeypatch: pytest.
     other, _ = opened()
 
     def step(which: TinkerPolicy) -> None:
-        which.step(*batch.flat()[:3], which.score(*batch.flat()).logp, torch.ones(batch.flat()[1].shape), 0.01, 1.0)
+        which.step(batch.flat(), which.score(batch.flat()).logp, torch.ones(batch.flat()[1].shape), 0.01, 1.0)
 
     step(policy)
     path, witness = policy.save_state(), policy.witness()
@@ -138,7 +139,7 @@ def test_answers_that_do_not_fit_are_refused(change: Any, said: str, monkeypatch
     policy, batch = opened()
     server.change = change
     with pytest.raises(RuntimeError, match=said):
-        policy.sample(batch.prompts, torch.rand(12, policy_length(batch), dtype=torch.float64), EOS)
+        policy.sample(Draw(batch.prompts, torch.rand(12, policy_length(batch), dtype=torch.float64), EOS))
 
 
 def cut(one: Any, **changed: Any) -> Any:
@@ -148,8 +149,9 @@ def cut(one: Any, **changed: Any) -> Any:
 def test_what_a_server_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     tinker_cells.connect(monkeypatch)
     policy, batch = opened()
-    for verb in (policy.score_rows, policy.decoding, policy.extend):
+    calls = (lambda: policy.score_rows(batch.flat()), lambda: policy.decoding(batch.prompts, 1, 1), policy.extend)
+    for call in calls:
         with pytest.raises(RuntimeError, match="cannot do this"):
-            verb(*batch.flat()[:3])
+            call()
     with pytest.raises(RuntimeError, match="cannot do this"):
-        policy.score(*batch.flat()).differentiable_entropy()
+        policy.score(batch.flat()).differentiable_entropy()

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.conversation import Conversation, draw
+from vcpo_bench.bench.policies.conversation import Conversation, respond
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import EnvironmentTask, token_task
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.methods import Batch, parse_method
 from vcpo_bench.records.step_facts import EPISODE_FACTS
 
@@ -38,7 +39,7 @@ def asked(task: EnvironmentTask) -> tuple[Tensor, Tensor]:
 
 @pytest.fixture(scope="module")
 def rollout(task: EnvironmentTask, policy: Policy, asked: tuple[Tensor, Tensor]) -> Rollout:
-    return draw(policy, task, *asked, None)
+    return respond(policy, task, Draw(*asked))
 
 
 def test_the_mask_is_true_where_the_policy_spoke(
@@ -62,7 +63,7 @@ def test_observed_tokens_have_no_log_probability_and_the_others_the_learners(
 ) -> None:
     assert not rollout.logp[~rollout.mask].any()
     assert not rollout.entropy[~rollout.mask].any()
-    scores = policy.score(asked[0], rollout.responses, rollout.mask)
+    scores = policy.score(Responses(asked[0], rollout.responses, rollout.mask))
     assert torch.allclose(scores.logp, rollout.logp, atol=1e-5)
 
 
@@ -79,7 +80,7 @@ def test_responses_drawn_in_segments_are_the_same(
             if replayed:
                 talk = Conversation(task, prompts, len(noise), T)
                 talk.replay(found, start)
-            talk.extend(policy, found, decoder, prompts, noise, range(start, stop))
+            talk.extend(policy, found, decoder, Draw(prompts, noise), range(start, stop))
         found = replace(found, episodes=talk.facts())
         for name in ("responses", "mask", "logp", "entropy", "episodes"):
             assert torch.equal(getattr(found, name), getattr(rollout, name)), name
@@ -90,8 +91,8 @@ def test_greedy_rows_take_the_likeliest_token(
 ) -> None:
     prompts, noise = asked
     greedy = torch.arange(len(noise)) % 2 == 0
-    found = draw(policy, task, prompts, noise, None, greedy)
-    again = draw(policy, task, prompts, 1 - noise, None, greedy)
+    found = respond(policy, task, Draw(prompts, noise, None, greedy))
+    again = respond(policy, task, Draw(prompts, 1 - noise, None, greedy))
     assert torch.equal(found.responses[greedy], again.responses[greedy])
     assert torch.equal(found.responses[~greedy], rollout.responses[~greedy])
 
@@ -116,7 +117,7 @@ def test_a_forgotten_mask_changes_ess_and_ours_does_not(
 
     def ess(counted: Tensor, filler: float) -> float:
         with torch.no_grad():
-            logp = learner.score(prompts, rollout.responses, counted).logp
+            logp = learner.score(Responses(prompts, rollout.responses, counted)).logp
         behavior = rollout.logp.masked_fill(~rollout.mask, filler)
         batch = Batch.from_rows(logp=logp, behavior_logp=behavior, mask=counted, reward=reward, group=group)
         return float(parse_method("vcpo").__call__(with_norms(batch)).metrics["ess_ratio"])
@@ -139,7 +140,11 @@ def test_no_method_gives_an_observed_token_a_coefficient(
     updates = []
     for filler in (0.0, float("nan")):
         behavior = rollout.logp.masked_fill(~rollout.mask, filler)
-        logp = policy.score(asked[0], rollout.responses, rollout.mask).logp.detach().masked_fill(~rollout.mask, filler)
+        logp = (
+            policy.score(Responses(asked[0], rollout.responses, rollout.mask))
+            .logp.detach()
+            .masked_fill(~rollout.mask, filler)
+        )
         reward = task.reward(asked[0], rollout.responses, rollout.mask)
         group = torch.arange(len(reward)) // GROUP
         batch = Batch.from_rows(logp=logp, behavior_logp=behavior, mask=rollout.mask, reward=reward, group=group)

@@ -10,11 +10,13 @@ from hf_models import EOS, PAD, TASK
 from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import LearnerStep
+from vcpo_bench.bench.trajectories import Responses
 
 PROMPTS = torch.tensor([[PAD, PAD, PAD, 5, 6], [7, PAD, 8, 9, 10], [PAD, 11, 12, 13, 14]])
 DRAWS = torch.rand(12, 9, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
@@ -34,7 +36,7 @@ SMALL = 4 * 99 * 10
 )
 def test_scores_norms_and_gradients_are_those_of_the_dense_way(kind: str, tied: bool, dtype: torch.dtype) -> None:
     policy = hf_models.policy(kind, dtype=dtype, tie_word_embeddings=tied)
-    rollout = policy.sample(PROMPTS, DRAWS, EOS)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, EOS))
     rollout.mask[2] = False
     weights = torch.linspace(-1, 1, 12)
     rough = 1e-4 if dtype == torch.float32 else 5e-2
@@ -43,7 +45,7 @@ def test_scores_norms_and_gradients_are_those_of_the_dense_way(kind: str, tied: 
         policy.chunked_head.vocabulary.chunk_bytes = size
         norms = ScoreNorms(policy)
         with norms.record():
-            scores = policy.score_rows(PROMPTS.repeat_interleave(4, 0), rollout.responses, rollout.mask)
+            scores = policy.score_rows(Responses(PROMPTS.repeat_interleave(4, 0), rollout.responses, rollout.mask))
         squared = norms.squared_norms(scores.logp, scores.mask)
         norms.assemble(weights)
         gradient = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
@@ -58,10 +60,10 @@ def test_later_padding_is_not_scored() -> None:
     policy = hf_models.policy("llama")
     policy.chunked_head.vocabulary.chunk_bytes = 1
     responses, mask = torch.full((3, 20), 4), torch.arange(20).expand(3, 20) < torch.tensor([[3], [7], [0]])
-    scores = policy.score_rows(PROMPTS, responses, mask)
+    scores = policy.score_rows(Responses(PROMPTS, responses, mask))
     assert scores.logp.shape == (3, 20)
     assert not scores.logp[~mask].any()
-    torch.testing.assert_close(scores.logp, policy.score(PROMPTS, responses, mask).logp, rtol=0, atol=1e-5)
+    torch.testing.assert_close(scores.logp, policy.score(Responses(PROMPTS, responses, mask)).logp, rtol=0, atol=1e-5)
 
 
 def trained(folder: Path, size: int, method: str, **config: Any) -> tuple[list[LearnerStep], Tensor]:

@@ -10,12 +10,13 @@ from hf_models import EOS, PAD
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.loading import add_adapters
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.bench.score_norms import ScoreNorms
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError
 
 KINDS = ("llama", "qwen2", "gpt2")
@@ -26,7 +27,7 @@ DRAWS = torch.rand(12, T, generator=torch.Generator().manual_seed(3), dtype=torc
 
 def drawn(kind: str, sampler: str = "torch", **changes: Any) -> tuple[Any, Rollout]:
     made = hf_models.policy(kind, sampler, **changes)
-    return made, made.sample(PROMPTS, DRAWS, EOS)
+    return made, made.sample(Draw(PROMPTS, DRAWS, EOS))
 
 
 def own_logits(network: Any, prompt: Tensor, response: Tensor) -> Tensor:
@@ -40,7 +41,7 @@ def own_logits(network: Any, prompt: Tensor, response: Tensor) -> Tensor:
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_those_of_the_model_itself_without_padding(kind: str) -> None:
     policy, rollout = drawn(kind)
-    scores = policy.score(PROMPTS, rollout.responses, rollout.mask)
+    scores = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask))
     assert (rollout.mask.sum(1) < T).any()
     for row, mask in enumerate(rollout.mask):
         wanted = own_logits(policy.network, PROMPTS[row // 4], rollout.responses[row][mask])
@@ -54,7 +55,7 @@ def test_scores_are_those_of_the_model_itself_without_padding(kind: str) -> None
 @pytest.mark.parametrize(("kind", "sampler"), list(itertools.product(KINDS, ("torch", "torch(slots=5)", "generate"))))
 def test_sampler_and_learner_agree_at_lag_0(kind: str, sampler: str) -> None:
     policy, rollout = drawn(kind, sampler)
-    scores = policy.score(PROMPTS, rollout.responses, rollout.mask)
+    scores = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask))
     assert (scores.logp - rollout.logp).abs().max() < 1e-5
     assert (scores.entropy - rollout.entropy).abs().max() < 1e-5
     ended = rollout.responses == EOS
@@ -75,17 +76,17 @@ def test_what_generate_would_do_by_itself_is_not_done() -> None:
     plain, settled = hf_models.policy("llama", "generate"), hf_models.policy("llama", "generate")
     own = settled.network.generation_config
     own.repetition_penalty, own.max_length, own.min_new_tokens = 5.0, 6, 8
-    rollouts = [policy.sample(PROMPTS, DRAWS, EOS) for policy in (plain, settled)]
+    rollouts = [policy.sample(Draw(PROMPTS, DRAWS, EOS)) for policy in (plain, settled)]
     assert torch.equal(rollouts[0].responses, rollouts[1].responses)
     assert settled.network.generation_config is own
 
 
 def test_greedy_rows_take_the_most_likely_token() -> None:
     policy = hf_models.policy("llama")
-    rollout = policy.sample(PROMPTS, DRAWS, None, greedy=torch.arange(12) % 2 == 0)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, None, greedy=torch.arange(12) % 2 == 0))
     wanted = own_logits(policy.network, PROMPTS[1], rollout.responses[4])
     assert torch.equal(wanted.argmax(1), rollout.responses[4])
-    assert torch.equal(rollout.responses[5], policy.sample(PROMPTS, DRAWS).responses[5])
+    assert torch.equal(rollout.responses[5], policy.sample(Draw(PROMPTS, DRAWS)).responses[5])
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
@@ -95,12 +96,12 @@ def test_responses_may_grow_in_pieces(kind: str) -> None:
     decoding = policy.decoding(PROMPTS, 12, T)
     for start in range(0, T, 4):
         places = range(start, min(start + 4, T))
-        policy.extend(grown, decoding, PROMPTS, DRAWS, places, EOS)
+        policy.extend(grown, decoding, Draw(PROMPTS, DRAWS, EOS), places)
         restored = policy.decoding(PROMPTS, 12, T)  # as after a checkpoint
         restored.caches, restored.position = [cache.clone() for cache in decoding.caches], decoding.position
         decoding = restored
         seen = torch.cat([PROMPTS.repeat_interleave(4, 0), reread.responses[:, :start]], 1)
-        policy.extend(reread, policy.decoding(seen, 12, T - start), PROMPTS, DRAWS, places, EOS)
+        policy.extend(reread, policy.decoding(seen, 12, T - start), Draw(PROMPTS, DRAWS, EOS), places)
     for other in (grown, reread):
         assert torch.equal(other.responses, whole.responses)
         assert torch.equal(other.mask, whole.mask)
@@ -108,7 +109,7 @@ def test_responses_may_grow_in_pieces(kind: str) -> None:
 
 
 def gradient(policy: Any, rows: bool = False) -> Tensor:
-    rollout = policy.sample(PROMPTS, DRAWS, EOS)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, EOS))
     weights = torch.linspace(-1, 1, 12 * T).view(12, T)
     prompts = PROMPTS.repeat_interleave(4, 0)
     scores = (policy.score_rows if rows else policy.score)(prompts, rollout.responses, rollout.mask)
@@ -127,11 +128,11 @@ def test_chunked_and_plain_gradients_agree(kind: str) -> None:
 def test_recomputed_activations_change_nothing_but_are_computed_twice(kind: str) -> None:
     plain = hf_models.policy(kind)
     again = CausalPolicy(hf_models.network(kind), PAD, recompute=True)
-    assert torch.equal(again.sample(PROMPTS, DRAWS, EOS).logp, plain.sample(PROMPTS, DRAWS, EOS).logp)
+    assert torch.equal(again.sample(Draw(PROMPTS, DRAWS, EOS)).logp, plain.sample(Draw(PROMPTS, DRAWS, EOS)).logp)
     calls = []
     inner = next(m for m in again.network.modules() if type(m).__name__ in ("LlamaMLP", "GPT2MLP"))
     inner.register_forward_pre_hook(lambda *_: calls.append(1))
-    scored = again.score(PROMPTS, torch.full((12, T), 4), torch.ones(12, T, dtype=torch.bool))
+    scored = again.score(Responses(PROMPTS, torch.full((12, T), 4), torch.ones(12, T, dtype=torch.bool)))
     assert len(calls) == 1
     scored.logp.sum().backward()
     assert len(calls) == 2
@@ -142,13 +143,13 @@ def test_score_norms_are_those_of_single_trajectories() -> None:
     policy, rollout = drawn("llama", tie_word_embeddings=True)
     norms = ScoreNorms(policy)
     with norms.record():
-        scores = policy.score_rows(PROMPTS.repeat_interleave(4, 0), rollout.responses, rollout.mask)
+        scores = policy.score_rows(Responses(PROMPTS.repeat_interleave(4, 0), rollout.responses, rollout.mask))
     found = norms.squared_norms(scores.logp, scores.mask)
     norms.close()
     for row in (0, 5, 11):
         policy.zero_grad()
         policy.score(
-            PROMPTS[row // 4][None], rollout.responses[row][None], rollout.mask[row][None]
+            Responses(PROMPTS[row // 4][None], rollout.responses[row][None], rollout.mask[row][None])
         ).logp.sum().backward()
         alone = sum(p.grad.square().sum() for p in policy.parameters() if p.grad is not None)
         torch.testing.assert_close(found[row], torch.as_tensor(alone), rtol=1e-3, atol=1e-5)
@@ -162,7 +163,7 @@ def test_score_norms_of_recomputed_activations_are_not_taken_in_bfloat16() -> No
         norms = ScoreNorms(policy)
         for _ in range(2):  # that layers are replayed is known from the first batch on
             with norms.record():
-                scores = policy.score_rows(prompts, responses, torch.ones(4, 30, dtype=torch.bool))
+                scores = policy.score_rows(Responses(prompts, responses, torch.ones(4, 30, dtype=torch.bool)))
             norms.squared_norms(scores.logp)
         found.append(norms.layers())
     assert all(value.dtype == torch.float32 for value in found[1].values())
@@ -200,9 +201,9 @@ def test_a_sampler_converts_its_weights_once_per_batch(copied: bool) -> None:
 
 def test_bfloat16_computes_in_it_and_trains_float32() -> None:
     policy = hf_models.policy("llama", dtype=torch.bfloat16)
-    rollout = policy.sample(PROMPTS, DRAWS, EOS)
-    low = policy.score(PROMPTS, rollout.responses, rollout.mask).logp
-    high = hf_models.policy("llama").score(PROMPTS, rollout.responses, rollout.mask).logp
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, EOS))
+    low = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask)).logp
+    high = hf_models.policy("llama").score(Responses(PROMPTS, rollout.responses, rollout.mask)).logp
     assert 1e-4 < (low - high).abs().max() < 1.0
     assert (low - rollout.logp).abs().max() < 0.5
     low.sum().backward()
@@ -233,8 +234,8 @@ def test_a_model_that_scales_what_its_head_reads_is_refused() -> None:
 
 def test_truncated_sampling_reports_what_it_drew_from() -> None:
     policy = hf_models.policy("llama", "torch(top_k=3,truncate=allow)")
-    rollout = policy.sample(PROMPTS, DRAWS, None)
-    full = policy.score(PROMPTS, rollout.responses, rollout.mask).logp
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, None))
+    full = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask)).logp
     assert (rollout.logp > full).all()
     assert rollout.entropy.max() < torch.tensor(3.0).log() + 1e-6
 
@@ -253,8 +254,8 @@ def test_a_replica_copies_only_what_is_trained() -> None:
 
 def test_replayed_survivors_make_the_ratio_one() -> None:
     policy, cut = hf_models.policy("llama"), Truncation(top_p=0.8, replay=True)
-    rollout = policy.sample(PROMPTS, DRAWS, EOS, truncation=cut)
-    plain = policy.score(PROMPTS, rollout.responses, rollout.mask).logp
-    replayed = policy.score(PROMPTS, rollout.responses, rollout.mask, rollout.kept).logp
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, EOS, truncation=cut))
+    plain = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask)).logp
+    replayed = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask, rollout.kept)).logp
     assert (plain - rollout.logp)[rollout.mask].exp().mean() < 0.95
     torch.testing.assert_close(replayed, rollout.logp, rtol=0, atol=1e-5)

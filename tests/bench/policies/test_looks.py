@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies import looks
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf import sampling as hf
 from vcpo_bench.bench.policies.tiny import sampling as tiny
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.stack import sampling as stacked
 from vcpo_bench.bench.stack.network import StackedNetwork
 from vcpo_bench.bench.stack.weights import StackedWeights
@@ -24,7 +24,7 @@ B, T, V, EOS = 12, 22, 10, 9
 GENERATOR = torch.Generator().manual_seed(0)
 PROMPTS = torch.randint(1, V, (4, 5), generator=GENERATOR)
 TABLE = torch.randn(T, V, V, generator=GENERATOR)
-DRAWS = torch.rand(B, T, generator=GENERATOR, dtype=torch.float64)
+ASKED = Draw(PROMPTS, torch.rand(B, T, generator=GENERATOR, dtype=torch.float64), EOS)
 
 
 def tiny_policy(bias: float) -> TinyPolicy:
@@ -35,12 +35,12 @@ def tiny_policy(bias: float) -> TinyPolicy:
 
 
 def of_tiny(bias: float) -> Rollout:
-    return tiny.sample(tiny_policy(bias), PROMPTS, DRAWS, EOS)
+    return tiny_policy(bias).sample(ASKED)
 
 
 def of_stack(bias: float) -> Rollout:
     weights = StackedWeights([tiny_policy(bias)])
-    return stacked.sample(StackedNetwork(weights.config, weights.chosen([0])), PROMPTS[None], DRAWS[None], EOS)[0]
+    return stacked.sample(StackedNetwork(weights.config, weights.chosen([0])), [ASKED])[0]
 
 
 class Slots:
@@ -72,7 +72,7 @@ def of_refill(slots: int) -> Callable[[float], Rollout]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(hf, "Slots", Slots)
             patch.setitem(globals(), "TABLE", TABLE + end)
-            return hf.refill(model, PROMPTS, hf.TokenDraws(DRAWS, EOS, None, Truncation(), model.device, V), slots)
+            return hf.refill(model, hf.TokenDraws(ASKED, model.device, V), slots)
 
     return draw
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.embedded.moe import Moe
 from vcpo_bench.bench.policies.moe.experts import choose
 from vcpo_bench.bench.policies.moe.network import MoeConfig
@@ -15,7 +16,7 @@ from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.routing import differ
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 P, G, LP, T = 4, 3, 5, 9
 PROMPTS = torch.randint(10, (P, LP), generator=torch.Generator().manual_seed(2))
@@ -38,27 +39,27 @@ def routes_of(rollout: Rollout) -> Tensor:
 
 @pytest.mark.parametrize("eos", [None, EOS])
 def test_recorded_log_probabilities_and_routes_are_the_scored_ones(policy: MoePolicy, eos: int | None) -> None:
-    rollout = policy.sample(PROMPTS, DRAWS, eos)
-    scores = policy.score(PROMPTS, rollout.responses, rollout.mask)
-    rows = policy.score_rows(PROMPTS.repeat_interleave(G, 0), rollout.responses, rollout.mask)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, eos))
+    scores = policy.score(Responses(PROMPTS, rollout.responses, rollout.mask))
+    rows = policy.score_rows(Responses(PROMPTS.repeat_interleave(G, 0), rollout.responses, rollout.mask))
     torch.testing.assert_close(scores.logp.detach(), rollout.logp, rtol=0, atol=1e-6)
     torch.testing.assert_close(rows.logp, scores.logp, rtol=0, atol=1e-6)
     torch.testing.assert_close(scores.entropy, rollout.entropy, rtol=0, atol=1e-5)
-    assert torch.equal(routes_of(rollout), policy.own_routes(PROMPTS, rollout.responses, rollout.mask))
+    assert torch.equal(routes_of(rollout), policy.own_routes(Responses(PROMPTS, rollout.responses, rollout.mask)))
 
 
 def test_both_ways_through_the_experts_have_one_gradient(policy: MoePolicy) -> None:
-    rollout = policy.sample(PROMPTS, DRAWS)
-    policy.score(PROMPTS, rollout.responses, rollout.mask).logp.sum().backward()
+    rollout = policy.sample(Draw(PROMPTS, DRAWS))
+    policy.score(Responses(PROMPTS, rollout.responses, rollout.mask)).logp.sum().backward()
     sparse = {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
     policy.zero_grad()
-    policy.score_rows(PROMPTS.repeat_interleave(G, 0), rollout.responses, rollout.mask).logp.sum().backward()
+    policy.score_rows(Responses(PROMPTS.repeat_interleave(G, 0), rollout.responses, rollout.mask)).logp.sum().backward()
     for name, parameter in policy.named_parameters():
         torch.testing.assert_close(parameter.grad, sparse[name], rtol=1e-4, atol=1e-4)
 
 
 def test_the_last_token_is_never_routed_and_nothing_behind_the_end_is(policy: MoePolicy) -> None:
-    rollout = policy.sample(PROMPTS, DRAWS, EOS)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, EOS))
     length = rollout.mask.sum(1)
     assert int(length.min()) < T == int(length.max())
     routed = routes_of(rollout) > UNROUTED
@@ -71,53 +72,54 @@ def test_the_last_token_is_never_routed_and_nothing_behind_the_end_is(policy: Mo
 
 
 def test_routes_are_distinct_experts_in_ascending_order(policy: MoePolicy) -> None:
-    routes = routes_of(policy.sample(PROMPTS, DRAWS))
+    routes = routes_of(policy.sample(Draw(PROMPTS, DRAWS)))
     known = routes[routes[..., 0] > UNROUTED].long()
     assert (known[:, 0] < known[:, 1]).all()
     assert len(known.unique()) == 8  # every expert is used by someone
 
 
 def test_replaying_the_own_routes_changes_no_bit(policy: MoePolicy) -> None:
-    rollout = policy.sample(PROMPTS, DRAWS)
-    given = (PROMPTS, rollout.responses, rollout.mask)
-    assert torch.equal(policy.score(*given).logp, policy.score(*given, routes=routes_of(rollout)).logp)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS))
+    given = Responses(PROMPTS, rollout.responses, rollout.mask)
+    assert torch.equal(policy.score(given).logp, policy.score(given._replace(routes=routes_of(rollout))).logp)
 
 
 def test_missing_routes_leave_the_choice_to_the_router(policy: MoePolicy) -> None:
-    rollout = policy.sample(PROMPTS, DRAWS)
-    given = (PROMPTS, rollout.responses, rollout.mask)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS))
+    given = Responses(PROMPTS, rollout.responses, rollout.mask)
     own = routes_of(rollout)
     other = torch.where(own > UNROUTED, (own + 1) % 8, own).sort(-1).values
     nothing = torch.full_like(other, UNROUTED)
-    assert torch.equal(policy.score(*given, routes=nothing).logp, policy.score(*given).logp)
-    moved = policy.score(*given, routes=other).logp
-    assert (moved - policy.score(*given).logp).abs().mean() > 1e-3
+    assert torch.equal(policy.score(given._replace(routes=nothing)).logp, policy.score(given).logp)
+    moved = policy.score(given._replace(routes=other)).logp
+    assert (moved - policy.score(given).logp).abs().mean() > 1e-3
     # half a response replayed: tokens before the first replayed position are those of the live routers
     half = nothing.clone()
     half[:, LP + 4 :] = other[:, LP + 4 :]
-    mixed = policy.score(*given, routes=half).logp
-    live = policy.score(*given).logp  # an expert's products have other sizes here, and round otherwise
+    mixed = policy.score(given._replace(routes=half)).logp
+    live = policy.score(given).logp  # an expert's products have other sizes here, and round otherwise
     torch.testing.assert_close(mixed[:, :5], live[:, :5], rtol=0, atol=1e-6)
     assert (mixed[:, 5:] - live[:, 5:]).abs().mean() > 1e-3
 
 
 def test_a_route_belongs_to_the_position_that_is_fed_not_to_the_token_it_predicts(policy: MoePolicy) -> None:
-    rollout = policy.sample(PROMPTS, DRAWS)
-    given = (PROMPTS, rollout.responses, rollout.mask)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS))
+    given = Responses(PROMPTS, rollout.responses, rollout.mask)
     shifted = routes_of(rollout).roll(1, 1)
-    assert torch.equal(policy.score(*given, routes=routes_of(rollout)).logp, policy.score(*given).logp)
-    assert (policy.score(*given, routes=shifted).logp - rollout.logp).abs().mean() > 1e-3
+    assert torch.equal(policy.score(given._replace(routes=routes_of(rollout))).logp, policy.score(given).logp)
+    assert (policy.score(given._replace(routes=shifted)).logp - rollout.logp).abs().mean() > 1e-3
 
 
 @pytest.mark.parametrize("rows", [False, True])
 def test_gradients_reach_routers_whose_choice_was_replayed(policy: MoePolicy, rows: bool) -> None:
     """Gates gathered from scores that are zero outside the live top k would be zero, and so would their gradient."""
-    rollout = policy.sample(PROMPTS, DRAWS)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS))
     own = routes_of(rollout)
     everywhere = torch.where(own > UNROUTED, (own + 4) % 8, own).sort(-1).values
     prompts = PROMPTS.repeat_interleave(G, 0) if rows else PROMPTS
     score = policy.score_rows if rows else policy.score
-    logp = score(prompts, rollout.responses, rollout.mask, routes=everywhere).logp
+    given = Responses(prompts, rollout.responses, rollout.mask, routes=everywhere)
+    logp = score(given).logp
     assert (logp.detach() - rollout.logp).abs().mean() > 1e-3
     logp.sum().backward()
     for depth, block in enumerate(policy.layers()):
@@ -129,7 +131,7 @@ def test_gradients_reach_routers_whose_choice_was_replayed(policy: MoePolicy, ro
     before = logp.detach()
     with torch.no_grad():
         policy.layers()[0].experts.router.weight.add_(0.1 * policy.layers()[0].experts.router.weight.grad)
-        after = score(prompts, rollout.responses, rollout.mask, routes=everywhere).logp
+        after = score(given).logp
     assert after.sum() > before.sum()  # the gates follow the live logits
 
 
@@ -144,15 +146,15 @@ def test_recorded_experts_are_used_as_given() -> None:
 @pytest.mark.parametrize("eos", [None, EOS])
 def test_pieces_of_responses_have_the_routes_of_whole_ones(policy: MoePolicy, cached: bool, eos: int | None) -> None:
     policy.records_routers = True
-    whole = policy.sample(PROMPTS, DRAWS, eos)
-    room = {"routes": policy.empty_routes(P * G, LP + T), "router_logp": policy.empty_router_logp(P * G, T)}
-    rollout = Rollout.empty(P * G, T, eos, **room)
+    whole = policy.sample(Draw(PROMPTS, DRAWS, eos))
+    asked = Draw(PROMPTS, DRAWS, eos)
+    rollout = policy.empty_rollout(asked)
     decoder = policy.decoding(PROMPTS, P * G, T)
     for start, stop in pairwise((0, 4, 7, T)):
         if start and not cached:
             prompts = torch.cat([PROMPTS.repeat_interleave(G, 0), rollout.responses[:, :start]], 1)
             decoder = policy.decoding(prompts, P * G, T - start)
-        policy.extend(rollout, decoder, PROMPTS, DRAWS, range(start, stop), eos)
+        policy.extend(rollout, decoder, asked, range(start, stop))
     assert torch.equal(rollout.responses, whole.responses)
     assert torch.equal(routes_of(rollout), routes_of(whole))
     assert rollout.router_logp is not None
@@ -161,17 +163,17 @@ def test_pieces_of_responses_have_the_routes_of_whole_ones(policy: MoePolicy, ca
 
 @pytest.mark.parametrize("eos", [None, EOS])
 def test_recorded_words_of_the_routers_are_those_of_a_forward_pass(policy: MoePolicy, eos: int | None) -> None:
-    assert policy.sample(PROMPTS, DRAWS, eos).router_logp is None
+    assert policy.sample(Draw(PROMPTS, DRAWS, eos)).router_logp is None
     policy.records_routers = True
-    rollout = policy.sample(PROMPTS, DRAWS, eos)
-    given, routes = (PROMPTS, rollout.responses, rollout.mask), routes_of(rollout)
+    rollout = policy.sample(Draw(PROMPTS, DRAWS, eos))
+    given, routes = Responses(PROMPTS, rollout.responses, rollout.mask), routes_of(rollout)
     assert rollout.router_logp is not None
-    for found in (policy.router_logp(*given, routes), policy.router_logp(*given, routes, routes)):
+    for found in (policy.router_logp(each, routes) for each in (given, given._replace(routes=routes))):
         torch.testing.assert_close(rollout.router_logp, found, rtol=0, atol=1e-5)
     assert not rollout.router_logp[~rollout.mask].any()
     total = rollout.router_logp[rollout.mask].exp().sum(-1)  # of the two likeliest of eight experts
     assert 2 / 8 < float(total.min()) < float(total.max()) < 1
-    other = policy.router_logp(*given, torch.where(routes > UNROUTED, (routes + 3) % 8, routes))
+    other = policy.router_logp(given, torch.where(routes > UNROUTED, (routes + 3) % 8, routes))
     assert (other[rollout.mask].sum(-1) < rollout.router_logp[rollout.mask].sum(-1)).float().mean() > 0.9
 
 
@@ -182,13 +184,13 @@ def test_the_documented_router_noise_changes_a_tenth_of_the_choices(task: str) -
     prompts = bound.held_out()[:32]
     draws = torch.from_numpy(uniforms(0, "test", 0, len(prompts) * 4, bound.max_response))
     made.router_noise = 0.4
-    rollout = made.sample(prompts, draws, bound.eos)
-    own = made.own_routes(prompts, rollout.responses, rollout.mask)
+    rollout = made.sample(Draw(prompts, draws, bound.eos))
+    own = made.own_routes(Responses(prompts, rollout.responses, rollout.mask))
     share = float(differ(routes_of(rollout), own).sum() / (own[..., 0] > UNROUTED).sum())
     assert 0.08 <= share <= 0.13
-    given = (prompts, rollout.responses, rollout.mask)
+    given = Responses(prompts, rollout.responses, rollout.mask)
     with torch.no_grad():
         plain, replayed = (
-            (made.score(*given, routes=r).logp - rollout.logp).square().mean() for r in (None, rollout.routes)
+            (made.score(given._replace(routes=r)).logp - rollout.logp).square().mean() for r in (None, rollout.routes)
         )
     assert replayed < 0.6 * plain  # replay takes the greater part of the engine's mismatch; the gates keep the rest

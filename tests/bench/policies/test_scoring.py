@@ -5,6 +5,7 @@ from torch import Tensor
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
+from vcpo_bench.bench.trajectories import Responses
 
 
 def random_tokens(rows: int, length: int, seed: int) -> Tensor:
@@ -36,7 +37,7 @@ def reference(policy: TinyPolicy) -> Tensor:
 
 @pytest.mark.parametrize("prompts", [PROMPTS, PROMPTS.repeat_interleave(2, 0)], ids=["shared", "one per row"])
 def test_log_probabilities(policy: TinyPolicy, mask: Tensor, prompts: Tensor) -> None:
-    scores = score(policy, prompts, RESPONSES, mask)
+    scores = score(policy, Responses(prompts, RESPONSES, mask))
     expected = reference(policy).gather(-1, RESPONSES.unsqueeze(-1)).squeeze(-1)
     torch.testing.assert_close(scores.logp[mask], expected[mask], rtol=1e-5, atol=1e-5)
     assert not scores.logp[~mask].any()
@@ -44,7 +45,7 @@ def test_log_probabilities(policy: TinyPolicy, mask: Tensor, prompts: Tensor) ->
 
 
 def test_statistics(policy: TinyPolicy, mask: Tensor) -> None:
-    scores, p = score(policy, PROMPTS, RESPONSES, mask), reference(policy).exp()
+    scores, p = score(policy, Responses(PROMPTS, RESPONSES, mask)), reference(policy).exp()
     expected = torch.distributions.Categorical(probs=p).entropy()
     torch.testing.assert_close(scores.entropy[mask], expected[mask], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(scores.sum_pi_sq[mask], (p * p).sum(-1)[mask], rtol=1e-4, atol=1e-5)
@@ -55,7 +56,7 @@ def test_statistics(policy: TinyPolicy, mask: Tensor) -> None:
 
 
 def test_entropy_gradient_is_there_when_asked(policy: TinyPolicy, mask: Tensor) -> None:
-    scores = score(policy, PROMPTS, RESPONSES, mask)
+    scores = score(policy, Responses(PROMPTS, RESPONSES, mask))
     ours = torch.autograd.grad(scores.differentiable_entropy().sum(), policy.head.weight)[0]
     p = reference(policy)
     theirs = torch.autograd.grad(-(p.exp() * p).sum(-1)[mask].sum(), policy.head.weight)[0]
@@ -66,7 +67,7 @@ def test_masked_tokens_have_no_gradient(policy: TinyPolicy, mask: Tensor) -> Non
     changed = torch.where(mask, RESPONSES, (RESPONSES + 1) % 10)
 
     def gradient(responses: Tensor) -> Tensor:
-        logp = score(policy, PROMPTS, responses, mask).logp
+        logp = score(policy, Responses(PROMPTS, responses, mask)).logp
         return torch.autograd.grad(logp.sum(), policy.head.weight)[0]
 
     # padding comes after every scored token, so no scored token can see it
@@ -75,7 +76,7 @@ def test_masked_tokens_have_no_gradient(policy: TinyPolicy, mask: Tensor) -> Non
 
 def test_same_input_same_bits(policy: TinyPolicy, mask: Tensor) -> None:
     def bits() -> tuple[Tensor, ...]:
-        logp = score(policy, PROMPTS, RESPONSES, mask).logp
+        logp = score(policy, Responses(PROMPTS, RESPONSES, mask)).logp
         return logp.detach(), *torch.autograd.grad(logp.sum(), list(policy.parameters()))
 
     assert all(torch.equal(a, b) for a, b in zip(bits(), bits(), strict=True))

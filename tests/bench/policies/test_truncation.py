@@ -3,12 +3,13 @@
 import pytest
 import torch
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.truncation import Truncation, pack, unpack
 from vcpo_bench.bench.score_norms import ScoreNorms
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 
 LOGITS = torch.tensor([[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5]]).log()
 VOCABULARY, ROWS, T, EOS = 21, 64, 6, 3
@@ -26,7 +27,7 @@ def policy(scale: float = 8.0) -> TinyPolicy:
 
 def scored(subject: TinyPolicy, rollout: Rollout, kept: torch.Tensor | None) -> TokenScores:
     with torch.no_grad():
-        return subject.score(PROMPTS, rollout.responses, rollout.mask, kept)
+        return subject.score(Responses(PROMPTS, rollout.responses, rollout.mask, kept))
 
 
 def test_the_most_likely_tokens_survive() -> None:
@@ -52,7 +53,7 @@ def test_sets_come_back_from_their_bits(vocabulary: int) -> None:
 @pytest.mark.parametrize("cut", CUTS)
 def test_reported_log_probabilities_are_those_of_what_was_drawn_from(cut: Truncation) -> None:
     subject = policy()
-    rollout = subject.sample(PROMPTS, DRAWS, EOS, truncation=cut)
+    rollout = subject.sample(Draw(PROMPTS, DRAWS, EOS, truncation=cut))
     assert rollout.kept is not None
     kept = unpack(rollout.kept, VOCABULARY)
     assert not kept[~rollout.mask].any()
@@ -71,7 +72,7 @@ def test_at_top_p_80_the_ratio_is_clearly_below_one_and_replay_repairs_it() -> N
     same weights here, so that what replay leaves is rounding alone.
     """
     subject, cut = policy(), Truncation(top_p=0.8, replay=True)
-    rollout = subject.sample(PROMPTS, DRAWS, EOS, truncation=cut)
+    rollout = subject.sample(Draw(PROMPTS, DRAWS, EOS, truncation=cut))
     plain = (scored(subject, rollout, None).logp - rollout.logp)[rollout.mask].exp()
     assert plain.min() >= 0.8 - 1e-6
     assert 0.8 < plain.mean() < 0.93
@@ -83,8 +84,8 @@ def test_at_top_p_80_the_ratio_is_clearly_below_one_and_replay_repairs_it() -> N
 @pytest.mark.parametrize("cut", CUTS)
 def test_replayed_statistics_are_finite_and_of_the_cut_distribution(cut: Truncation) -> None:
     subject = policy()
-    rollout = subject.sample(PROMPTS, DRAWS, EOS, truncation=cut)
-    scores = subject.score(PROMPTS, rollout.responses, rollout.mask, rollout.kept)
+    rollout = subject.sample(Draw(PROMPTS, DRAWS, EOS, truncation=cut))
+    scores = subject.score(Responses(PROMPTS, rollout.responses, rollout.mask, rollout.kept))
     torch.testing.assert_close(scores.entropy, rollout.entropy, rtol=0, atol=1e-5)
     assert (scores.sum_pi_sq[rollout.mask] <= 1 + 1e-6).all()
     (scores.logp.sum() + scores.differentiable_entropy().sum()).backward()
@@ -93,15 +94,17 @@ def test_replayed_statistics_are_finite_and_of_the_cut_distribution(cut: Truncat
 
 def test_score_norms_are_those_of_the_cut_distribution() -> None:
     subject, cut = policy(), Truncation(top_p=0.8, replay=True)
-    rollout = subject.sample(PROMPTS, DRAWS, EOS, truncation=cut)
+    rollout = subject.sample(Draw(PROMPTS, DRAWS, EOS, truncation=cut))
     each, norms = PROMPTS.repeat_interleave(ROWS // 8, 0), ScoreNorms(subject)
     with norms.record():
-        scores = subject.score_rows(each, rollout.responses, rollout.mask, rollout.kept)
+        scores = subject.score_rows(Responses(each, rollout.responses, rollout.mask, rollout.kept))
     squared = norms.squared_norms(scores.logp, scores.mask)
     assert rollout.kept is not None
     for row in (0, 17):
         subject.zero_grad()
         one = slice(row, row + 1)
-        subject.score(each[one], rollout.responses[one], rollout.mask[one], rollout.kept[one]).logp.sum().backward()
+        subject.score(
+            Responses(each[one], rollout.responses[one], rollout.mask[one], rollout.kept[one])
+        ).logp.sum().backward()
         by_hand = sum(float(p.grad.square().sum()) for p in subject.parameters() if p.grad is not None)
         assert float(squared[row]) == pytest.approx(by_hand, rel=1e-4)

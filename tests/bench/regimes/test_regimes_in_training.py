@@ -69,7 +69,7 @@ def consumed(subject: Trainer) -> list[Trajectories]:
 
 def logp(policy: TinyPolicy, batch: Trajectories) -> torch.Tensor:
     with torch.no_grad():
-        scored = score(policy, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+        scored = score(policy, batch.flat())
     return scored.logp.view(batch.mask.shape)
 
 

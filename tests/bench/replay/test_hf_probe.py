@@ -13,6 +13,7 @@ import pytest
 import torch
 from replays import call
 
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.replay.probe import ProbeSpec, check_probe, command, run_probe, spec
 from vcpo_bench.bench.replay.probe.updates import Estimators
@@ -103,7 +104,7 @@ def draw(trainer: Trainer, policy: CausalPolicy, index: int) -> Sample:
     prompts = task.training_prompts(config.seed, index, config.prompts)
     count = config.prompts * config.responses
     noise = torch.from_numpy(uniforms(config.seed, "sampling", index, count, task.max_response))
-    rollout = policy.sample(prompts, noise, task.eos)
+    rollout = policy.sample(Draw(prompts, noise, task.eos))
     reward = task.reward(prompts, rollout.responses, rollout.mask).view(config.prompts, config.responses)
     rows = []
     for i in range(count):

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.conversation import Conversation, draw
+from vcpo_bench.bench.policies.conversation import Conversation, respond
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.create import character_tokenizer
 from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
@@ -147,7 +148,7 @@ def test_it_records_what_the_torch_sampler_records(
     policy: Any, turns: int, length: int, kind: type[GreedyEngine]
 ) -> None:
     greedy = torch.ones(6, dtype=torch.bool)
-    expected = draw(policy, environment(turns), PROMPTS, UNIFORMS[:, :length], hf_models.EOS, greedy)
+    expected = respond(policy, environment(turns), Draw(PROMPTS, UNIFORMS[:, :length], hf_models.EOS, greedy))
     found, engine = drawn(policy, turns, length, kind)
     same(found, expected)
     assert found.entropy.isnan().equal(found.mask)

@@ -18,6 +18,7 @@ from vcpo_bench.bench.stack.learner import StackedLearner
 from vcpo_bench.bench.stack.passes import NormPasses
 from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.methods import Update
 
 TOLERANCES = {6: 1e-5, 40: 1e-4}
@@ -104,7 +105,7 @@ def test_norms_and_gradients_of_cells_of_every_kind() -> None:
     found = []
     for passes in (NormPasses(policies, weights), BatchedNormPasses(policies, weights)):  # type: ignore[arg-type]
         weights.clear_gradients()
-        scores, norms = passes.score(prompts, responses, mask)
+        scores, norms = passes.score(Responses(prompts, responses, mask))
         passes.backward(answers)
         assert norms is not None
         found.append([scores.logp, norms, *(gradient.clone() for gradient in weights.gradients())])

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.conversation import Conversation, draw
+from vcpo_bench.bench.policies.conversation import Conversation, respond
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.create import character_tokenizer
 from vcpo_bench.bench.sandbox import Ended
 from vcpo_bench.bench.tasks.environment import Kind, Turn
@@ -20,7 +21,7 @@ from vcpo_bench.bench.tasks.text import python_tool, text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.tasks.text.dialogue import Dialogue
 from vcpo_bench.bench.tasks.text.python_tool import cut
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records import STEPS_FILE
 from vcpo_bench.records.step_facts import EPISODE_FACTS
@@ -195,8 +196,8 @@ def test_samples_are_scored_as_they_were_drawn(source: str) -> None:
     policy = hf_models.policy("llama", max_position_embeddings=1024)
     prompts = task.held_out(2)
     uniforms = torch.rand(4, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    rollout = draw(policy, task.environment, prompts, uniforms, task.eos)
-    scores = policy.score(prompts, rollout.responses, rollout.mask)
+    rollout = respond(policy, task.environment, Draw(prompts, uniforms, task.eos))
+    scores = policy.score(Responses(prompts, rollout.responses, rollout.mask))
     torch.testing.assert_close(scores.logp.detach(), rollout.logp, rtol=0, atol=1e-5)
     assert rollout.episodes is not None
     observed = dict(zip(EPISODE_FACTS, rollout.episodes.T.tolist(), strict=True))["observed"]

@@ -16,6 +16,7 @@ from vcpo_bench.bench.policies.hf.new_model_spec import Llama, read_new_model
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training import imitation_hf as warm
+from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.settings import read_settings
 
@@ -139,11 +140,11 @@ def test_warm_up_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     imitate = warm.imitate
 
     def watched(policy: Any, task: Any, *rest: Any) -> tuple[int, float]:
-        before = policy.score(*task.demonstrations(7, 0, 32)).logp.sum().item()
+        before = policy.score(Responses(*task.demonstrations(7, 0, 32))).logp.sum().item()
         try:
             return imitate(policy, task, *rest)
         finally:
-            seen.append(policy.score(*task.demonstrations(7, 0, 32)).logp.sum().item() - before)
+            seen.append(policy.score(Responses(*task.demonstrations(7, 0, 32))).logp.sum().item() - before)
 
     monkeypatch.setattr(warm, "imitate", watched)
     with pytest.raises(UsageError, match="after 30 warm-up updates"):

@@ -5,6 +5,7 @@ from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.warm_start import TINY, load_warm_start
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.evaluation import SAMPLES_KEPT, evaluate
+from vcpo_bench.bench.trajectories import Responses
 
 
 @pytest.mark.parametrize("name", ["chain", "walk", "walk-eos"])
@@ -31,7 +32,7 @@ def test_entropy_is_per_token() -> None:
     task = token_task("walk-eos")
     policy = TINY.untrained(task, 0)
     prompts, responses, mask = task.demonstrations(0, 0, 64)
-    entropy = score(policy, prompts, responses, mask).entropy
+    entropy = score(policy, Responses(prompts, responses, mask)).entropy
     near = float(entropy.sum() / mask.sum())  # an untrained policy is nearly uniform everywhere
     assert evaluate(policy, task).entropy == pytest.approx(near, abs=0.05)
 

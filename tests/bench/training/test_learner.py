@@ -62,7 +62,7 @@ def test_gradient_is_that_of_the_coefficients() -> None:
     batch = stale_batch(trainer)
     twin = copy.deepcopy(trainer.policy)
     done = trainer.learner.update(batch, 0)
-    scores = score(twin, batch.flat_prompts(), batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+    scores = score(twin, batch.flat().each)
     assert done.update is not None
     loss = -(done.update.coefficients.flatten(0, 1) * scores.logp).sum()
     loss.backward()
@@ -89,7 +89,7 @@ def test_score_norms_are_those_of_one_backward_per_trajectory() -> None:
     twin = copy.deepcopy(trainer.policy)
     done = trainer.learner.update(batch, 0)
     assert done.score_norm_sq is not None
-    scores = score(twin, batch.flat_prompts(), batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+    scores = score(twin, batch.flat().each)
     for row, found in zip(scores.logp.sum(1), done.score_norm_sq.flatten(), strict=True):
         parts = torch.autograd.grad(row, list(twin.parameters()), retain_graph=True, allow_unused=True)
         slow = sum(float(part.double().square().sum()) for part in parts if part is not None)
@@ -104,7 +104,7 @@ def test_token_level_coefficients_take_the_same_way_as_row_constant_ones(method:
     twin = copy.deepcopy(trainer.policy)
     done = trainer.learner.update(batch, 0)
     assert done.update is not None
-    scores = score(twin, batch.prompts, batch.responses.flatten(0, 1), batch.mask.flatten(0, 1))
+    scores = score(twin, batch.flat())
     (-(done.update.coefficients.flatten(0, 1) * scores.logp).sum()).backward()
     expected = torch.cat([p.grad.flatten().double() for p in twin.parameters() if p.grad is not None])
     torch.testing.assert_close(unclipped(done.grad_norm, gradients(trainer)), expected, rtol=2e-3, atol=2e-6)

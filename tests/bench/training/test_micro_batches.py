@@ -36,7 +36,7 @@ def test_pieces_by_tokens_hold_every_row_once_and_stay_within_the_budget(tokens:
         longest = 4 + int(part.mask.sum(-1).max())
         assert len(own) == 1 or len(own) * longest <= tokens
         assert torch.equal(part.reward.flatten().long(), own)
-        assert torch.equal(part.flat_prompts()[:, 0], own // 2)
+        assert torch.equal(part.flat().each.prompts[:, 0], own // 2)
         assert torch.equal(part.responses[:, 0, 0], own)
     together = gather(pieces, [part.reward.flatten() for part, _ in pieces])
     assert torch.equal(together, batch().reward.flatten())

@@ -53,7 +53,7 @@ def by_hand(policy: MoePolicy, batch: Trajectories) -> Tensor:
     """From the routers' inputs: every layer's logits at the position before each token."""
     seen: list[Tensor] = []
     hooks = [b.experts.router.register_forward_hook(lambda *call: seen.append(call[2])) for b in policy.layers()]
-    prompts, responses, _, _ = batch.flat()
+    prompts, responses, *_ = batch.flat()
     tokens = torch.cat([prompts.repeat_interleave(len(responses) // len(prompts), 0), responses], 1)
     with torch.no_grad():
         policy(tokens)

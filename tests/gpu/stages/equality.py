@@ -12,11 +12,12 @@ from kit import Failed, Setup, Skipped, broken, relative, said
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.machine.gpu_checks import gpu_checks
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.bench.trajectories import Trajectories
+from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 
@@ -153,9 +154,9 @@ def sampler(setup: Setup) -> dict[str, Any]:
         trainer = build_trainer(CellConfig(method="tis", staleness=0, **_SHAPE | {"task": task}), device=setup.device)
         prompts = trainer.task.training_prompts(0, 0, 16)
         draws = torch.from_numpy(uniforms(0, "gpu day", 0, 128, trainer.task.max_response))
-        rollout = trainer.policy.sample(prompts, draws, trainer.task.eos)
+        rollout = trainer.policy.sample(Draw(prompts, draws, trainer.task.eos))
         with torch.no_grad():
-            logp = trainer.policy.score(prompts, rollout.responses, rollout.mask).logp.cpu()
+            logp = trainer.policy.score(Responses(prompts, rollout.responses, rollout.mask)).logp.cpu()
         found[task] = float((logp - rollout.logp)[rollout.mask].abs().max())
         trainer.close()
     return _judged({"errors": found, "failed": {}}, LOGP_TOLERANCE, "sampler and learner differ")

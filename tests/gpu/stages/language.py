@@ -13,6 +13,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.model_source import model_identity
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
 
@@ -123,7 +124,7 @@ def _speed(setup: Setup, config: CellConfig, start: Path | None) -> Result:
     rows, length = config.prompts * config.responses, setup.pick(min(task.max_response, 256), 4)
     prompts = task.training_prompts(0, 0, config.prompts)
     draws = torch.rand(rows, length, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    seconds = fastest(setup.device, lambda: policy.sample(prompts, draws), setup.pick(3, 1))
+    seconds = fastest(setup.device, lambda: policy.sample(Draw(prompts, draws)), setup.pick(3, 1))
     return {"tokens_per_second": round(rows * length / seconds), "rows": rows, "length": length}
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.score_norms import ScoreNorms
+from vcpo_bench.bench.trajectories import Responses
 
 PROMPT = 64
 
@@ -75,7 +76,7 @@ class Ways:
     def squared(self) -> Tensor:
         """[rows] by the product's way."""
         with self.norms.record():
-            logp = self.policy.score_rows(self.prompts, self.responses, self.mask).logp
+            logp = self.policy.score_rows(Responses(self.prompts, self.responses, self.mask)).logp
         return self.norms.squared_norms(logp, self.mask)
 
     def one_by_one(self) -> Tensor:
@@ -90,7 +91,7 @@ class Ways:
 
     def plain(self) -> None:
         """A step without norms."""
-        logp = self.policy.score(self.prompts, self.responses, self.mask).logp
+        logp = self.policy.score(Responses(self.prompts, self.responses, self.mask)).logp
         logp.backward(-self._coefficients(torch.ones_like(self.reward))[:, None].expand_as(logp))
         self._step()
 
@@ -103,7 +104,7 @@ class Ways:
         """Norms, then a forward and a backward pass for the gradient."""
         squared = self.squared()
         self.norms.release()
-        logp = self.policy.score(self.prompts, self.responses, self.mask).logp
+        logp = self.policy.score(Responses(self.prompts, self.responses, self.mask)).logp
         logp.backward(-self._coefficients(squared)[:, None].expand_as(logp))
         self._step()
 
@@ -142,7 +143,7 @@ class Ways:
 
     def _logp(self, row: int) -> Tensor:
         one = slice(row, row + 1)
-        return self.policy.score_rows(self.prompts[one], self.responses[one], self.mask[one]).logp
+        return self.policy.score_rows(Responses(self.prompts[one], self.responses[one], self.mask[one])).logp
 
     def _step(self) -> None:
         self.optimizer.step()
