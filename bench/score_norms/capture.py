@@ -162,6 +162,46 @@ def _leaves(tree: Any) -> Sequence[Any]:
     return pytree.tree_leaves(tree)
 
 
+class Arrivals:
+    """The gradients of the outputs of some uses, which arrive in a backward pass in no particular order.
+
+    Args:
+        uses: The uses.
+        arrived: Called with every use as soon as its gradient has arrived.
+    """
+
+    def __init__(self, uses: Sequence[Use], arrived: Callable[[Use], None]) -> None:
+        self._waiting, self._arrived = set(uses), arrived
+
+    def ask(self, logp: Tensor, weights: Tensor, uses: Sequence[Use], retain_graph: bool) -> None:
+        """Request the gradients of some uses, which sends those of the uses on the way past the hooks.
+
+        Args:
+            logp: Differentiable log-probabilities.
+            weights: Factor of each in the sum that is differentiated.
+            uses: Whose gradients are requested.
+            retain_graph: Keep the graph for another request.
+        """
+        edges = [use.edge for use in uses]
+        found = torch.autograd.grad(logp, edges, weights, retain_graph=retain_graph, allow_unused=True)
+        for use, gradient in zip(uses, found, strict=True):  # the hook of a node that need not run is not called
+            self._arrive(use, gradient)
+
+    def catch(self, use: Use, gradients: Sequence[Tensor | None]) -> None:
+        """Take the gradient of a use from those that reach its node: the hook of that node."""
+        self._arrive(use, gradients[use.edge.output_nr])
+
+    def missed(self, uses: Sequence[Use]) -> list[Use]:
+        """Those whose gradients have not arrived."""
+        return [use for use in uses if use in self._waiting]
+
+    def _arrive(self, use: Use, gradient: Tensor | None) -> None:
+        if gradient is not None and use in self._waiting:
+            self._waiting.remove(use)
+            use.gradient = gradient
+            self._arrived(use)
+
+
 def backward(
     uses: Sequence[Use],
     logp: Tensor,
@@ -191,30 +231,14 @@ def backward(
     Raises:
         InexactError: A layer is used in another way than in that earlier pass.
     """
-    waiting = set(uses)
-
-    def arrive(use: Use, gradient: Tensor | None) -> None:
-        if gradient is not None and use in waiting:
-            waiting.remove(use)
-            use.gradient = gradient
-            arrived(use)
-
-    def ask(asked: Sequence[Use], retain_graph: bool) -> None:
-        edges = [use.edge for use in asked]
-        found = torch.autograd.grad(logp, edges, weights, retain_graph=retain_graph, allow_unused=True)
-        for use, gradient in zip(asked, found, strict=True):  # the hook of a node that need not run is not called
-            arrive(use, gradient)
-
-    def catch(use: Use, gradients: Sequence[Tensor | None]) -> None:
-        arrive(use, gradients[use.edge.output_nr])
-
-    handles = [use.edge.node.register_prehook(partial(catch, use)) for use in uses]
+    arrivals = Arrivals(uses, arrived)
+    handles = [use.edge.node.register_prehook(partial(arrivals.catch, use)) for use in uses]
     try:
         first = [use for use in uses if not use.behind] if retain_graph or first_suffice else []
-        ask(first or uses, retain_graph)
-        missed = [use for use in uses if use in waiting]
+        arrivals.ask(logp, weights, first or uses, retain_graph)
+        missed = arrivals.missed(uses)
         if retain_graph and missed:
-            ask(missed, retain_graph)
+            arrivals.ask(logp, weights, missed, retain_graph)
         elif missed and first_suffice:
             raise InexactError(
                 f"layer {missed[0].layer.name!r} is used in another way than before: create a new ScoreNorms"

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
-from vcpo_bench.bench.feeding.open_source import open_source
 from vcpo_bench.bench.sharding.learner import ShardedLearner
 from vcpo_bench.bench.sharding.ranks import Ranks
-from vcpo_bench.bench.training.build import build_learner, build_recorder
+from vcpo_bench.bench.training.build import build_learner, trainer_of
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.trainer import Trainer
 
@@ -30,5 +29,4 @@ def build_rank(config: CellConfig, start: Path | None, ranks: Ranks, observer: S
     task = open_task(config, start)
     policy = open_policy(config, task, start)  # in main memory: a GPU receives its shards only
     learner = build_learner(config, policy, kind=partial(ShardedLearner, ranks=ranks))
-    source, updates = open_source(config, task, policy, learner.method, learner.logp, start)
-    return Trainer(config, task, learner, source, updates, build_recorder(config), observer)
+    return trainer_of(config, task, learner, start, observer)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.feeding.source import under
-from vcpo_bench.bench.optimizers.adamw import ADAMW
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.policies.hf.sampling import refill
-from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.score_norms.sharded import ShardedScoreNorms
 from vcpo_bench.bench.sharding.gradient import ShardedGradient, joined, local, shared
@@ -23,7 +21,8 @@ from vcpo_bench.bench.sharding.ranks import Ranks
 from vcpo_bench.bench.sharding.sampling import SharedLoop
 from vcpo_bench.bench.sharding.shares import own_pieces
 from vcpo_bench.bench.sharding.state import load_sharded, whole_state
-from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner import Learner, Scored
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
 from vcpo_bench.bench.training.micro_batches import Piece
 from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.methods import Method, Update
@@ -38,9 +37,8 @@ class ShardedLearner(Learner):
     Args:
         policy: A language model with whole parameters, the same in every process; sharded from here on.
         method: See `Learner`.
-        lr: See `Learner`.
+        settings: See `Learner`.
         ranks: The processes.
-        settings: Further arguments of `Learner`.
 
     Raises:
         UsageError: The model cannot be sharded.
@@ -49,8 +47,8 @@ class ShardedLearner(Learner):
 
     score_norms: ClassVar[type[ScoreNorms]] = ShardedScoreNorms
 
-    def __init__(self, policy: CausalPolicy, method: Method, lr: float, *, ranks: Ranks, **settings: Any) -> None:
-        super().__init__(policy, method, lr, **settings)
+    def __init__(self, policy: CausalPolicy, method: Method, settings: LearnerSettings, *, ranks: Ranks) -> None:
+        super().__init__(policy, method, settings)
         self.ranks = ranks
         inspected = dict(policy.named_parameters())
         measuring = [one for one in (self._norms, self._recorded_norms) if isinstance(one, ShardedScoreNorms)]
@@ -63,8 +61,7 @@ class ShardedLearner(Learner):
         for norms in measuring:
             norms.follow(replaced)
         policy.sampling = replace(policy.sampling, loop=SharedLoop(policy.sampling.loop or refill, ranks))
-        optimizer = settings.get("optimizer", ADAMW)
-        self.optimizer = optimizer.build(policy, lr, settings.get("weight_decay", 0.0))
+        self.optimizer = settings.optimizer.build(policy, settings.lr, settings.weight_decay)
 
     def tensors(self) -> dict[str, Tensor]:
         """See `Learner.tensors`, under the same names: whole tensors in process 0, which writes; in others, few."""
@@ -99,7 +96,7 @@ class ShardedLearner(Learner):
         norms.suffice = bool(self.ranks.total(torch.tensor(int(proven))))
 
     def _cut(self, batch: Trajectories) -> list[Piece]:
-        return own_pieces(batch, self.ranks.number, self.ranks.count, self.micro_tokens)
+        return own_pieces(batch, self.ranks.number, self.ranks.count, self.settings.micro_tokens)
 
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         rows = torch.cat([piece.rows for piece in pieces if isinstance(piece.rows, Tensor)])
@@ -112,8 +109,8 @@ class ShardedLearner(Learner):
         row = super()._constant(coefficients, mask)
         return row if self.ranks.agree(row is not None) else None  # the other way communicates: all take it, or none
 
-    def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
-        super()._backward(pieces, kept, update)
+    def _backward(self, scored: Scored, update: Update) -> None:
+        super()._backward(scored, update)
         rest(self.policy)
 
     def _gradient(self) -> ShardedGradient:

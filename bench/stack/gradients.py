@@ -59,7 +59,7 @@ class StackedGradients:
                 continue  # not finite: the step sees it too and is skipped; the last finite gradient is kept
             learner, cell = self.learners[cells[row]], cells[row]
             learner.previous_gradient = gradient.flat
-            measured[cell] = {one.name: one.measure(gradient) for one in learner.diagnostics}
+            measured[cell] = {one.name: one.measure(gradient) for one in learner.settings.diagnostics}
             if learner.method.combine is not None and gradient.previous is not None:
                 factors[row] = learner.method.combine(gradient.dots)
                 moves[cell] = factors[row] != (0.0, 0.0)
@@ -107,4 +107,4 @@ class StackedGradients:
 
 def _looks(learner: Learner) -> bool:
     """Whether something of this learner looks at the gradient."""
-    return bool(learner.diagnostics) or learner.method.combine is not None
+    return bool(learner.settings.diagnostics) or learner.method.combine is not None

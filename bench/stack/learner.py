@@ -18,10 +18,10 @@ from vcpo_bench.bench.stack.gradients import StackedGradients
 from vcpo_bench.bench.stack.network import StackedNetwork
 from vcpo_bench.bench.stack.passes import NormPasses, Passes, PlainPasses
 from vcpo_bench.bench.stack.scoring import score
-from vcpo_bench.bench.stack.step import StepMade, clip, observe
+from vcpo_bench.bench.stack.step import clip, observe
 from vcpo_bench.bench.stack.weights import StackedWeights
 from vcpo_bench.bench.training.learner import Learner
-from vcpo_bench.bench.training.learner_step import LearnerStep
+from vcpo_bench.bench.training.learner_step import NO_STEP, LearnerStep, StepMade
 from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.methods import NonFiniteEvidence, Update
 
@@ -95,10 +95,10 @@ class StackedLearner:
         scales = [float(each.step_scale) if isinstance(each, Update) else math.nan for each in answers]
         together = self._gradients
         measured, moves = together.observe(answers) if together else observe(self.weights, self.learners, answers)
-        made = [StepMade(*each) for each in zip(scales, clip(self.weights), measured, strict=True)]
+        made = [StepMade.of(*each) for each in zip(scales, clip(self.weights), measured, strict=True)]
         every = zip(self.learners, nows, scales, strict=True)
         rates = [learner.rate(now) * scale for learner, now, scale in every]
-        self.optimizers.step(rates, [move and each.finite for move, each in zip(moves, made, strict=True)])
+        self.optimizers.step(rates, [move and each.moved for move, each in zip(moves, made, strict=True)])
         return made
 
     def _outcomes(
@@ -116,21 +116,16 @@ class StackedLearner:
             if not isinstance(given, Update | NonFiniteEvidence):
                 found.append(given)
                 continue
-            update = given if isinstance(given, Update) else None
-            if update:
-                self.learners[cell].method_state = dict(update.state)
+            if isinstance(given, Update):
+                self.learners[cell].method_state = dict(given.state)
             found.append(
                 LearnerStep(
                     logp=logp[cell],
                     entropy=entropy[cell],
                     score_norm_sq=None if norms is None else norms[cell],
-                    update=update,
-                    nonfinite=given.field if isinstance(given, NonFiniteEvidence) else step.nonfinite,
-                    grad_norm=step.norm if update else math.nan,
-                    grad_norm_clipped=step.clipped if update else math.nan,
-                    step_scale=step.scale,
+                    answer=given,
+                    made=step if isinstance(given, Update) else NO_STEP,
                     routers={},
-                    measured=step.measured,
                     seconds_score=seconds[0],
                     seconds_update=seconds[1],
                 )

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import torch
 
 from vcpo_bench.bench.stack.answers import Answer
 from vcpo_bench.bench.stack.weights import StackedWeights
-from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner
+from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP
 from vcpo_bench.methods import Update
-
-
-class StepMade(NamedTuple):
-    """The step of one cell.
-
-    Attributes:
-        scale: The method's multiplier of the learning rate; NaN where it gave no answer.
-        norm: l2 norm of the gradient before clipping.
-        measured: Values of the gradient diagnostics by name.
-    """
-
-    scale: float
-    norm: float
-    measured: Mapping[str, float]
-
-    @property
-    def finite(self) -> bool:
-        """Whether the weights may move."""
-        return math.isfinite(self.norm) and math.isfinite(self.scale)
-
-    @property
-    def clipped(self) -> float:
-        """l2 norm after clipping; NaN where the weights did not move."""
-        return min(self.norm, GRAD_CLIP) if self.finite else math.nan
-
-    @property
-    def nonfinite(self) -> str:
-        """What was not finite, or empty."""
-        return "" if self.finite else "gradient" if math.isfinite(self.scale) else "step_scale"
 
 
 def observe(
@@ -54,7 +24,7 @@ def observe(
     measured: list[Mapping[str, float]] = [{} for _ in learners]
     moves = [True] * len(learners)
     for cell, (learner, answer) in enumerate(zip(learners, answers, strict=True)):
-        if isinstance(answer, Update) and (learner.diagnostics or learner.method.combine):
+        if isinstance(answer, Update) and (learner.settings.diagnostics or learner.method.combine):
             weights.share_gradient(cell)
             measured[cell] = learner.observe_gradient()
             moves[cell] = weights.take_gradient(cell)

@@ -10,8 +10,10 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import open_source
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.cell_learner import CellLearner
 from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
 from vcpo_bench.bench.training.served_learner import ServedLearner
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
@@ -42,8 +44,18 @@ def build_trainer(
     """
     task = open_task(config, start)
     policy = open_policy(config, task, start, device or config.device)
-    learner = _cell_learner(config, policy, method)
-    source, updates = open_source(config, task, policy, learner.method, learner.logp, start)
+    return trainer_of(config, task, _cell_learner(config, policy, method), start, observer)
+
+
+def trainer_of(
+    config: CellConfig, task: Task, learner: CellLearner, start: Path | None, observer: StepObserver | None
+) -> Trainer:
+    """A learner's trainer, with its source of batches and empty tables; arguments are those of `build_trainer`.
+
+    Raises:
+        UsageError: The method cannot run in the regime.
+    """
+    source, updates = open_source(config, task, learner.policy, learner.method, learner.logp, start)
     return Trainer(config, task, learner, source, updates, build_recorder(config), observer)
 
 
@@ -66,19 +78,18 @@ def build_learner(
         kind: Class of the learner.
     """
     diagnostics = [one for one in DIAGNOSTICS.values() if isinstance(one, GradientDiagnostic)]
-    return kind(
-        policy,
-        method or config.parts.method,
-        config.lr,
+    settings = LearnerSettings(
+        lr=config.lr,
+        lr_warmup=config.lr_warmup,
+        weight_decay=config.weight_decay,
+        optimizer=config.parts.optimizer,
         diagnostics=[one for one in diagnostics if includes(config.record, one.level)],
         measure_norms=includes(config.record, "full"),
         micro_tokens=config.micro_tokens,
-        weight_decay=config.weight_decay,
-        lr_warmup=config.lr_warmup,
         largest_lag=config.staleness + config.parts.regime.publish_every - 1,
-        optimizer=config.parts.optimizer,
         replay=config.replay,
     )
+    return kind(policy, method or config.parts.method, settings)
 
 
 def build_recorder(config: CellConfig) -> StepRecorder:

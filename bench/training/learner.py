@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.feeding.source import under
-from vcpo_bench.bench.optimizers.adamw import ADAMW
-from vcpo_bench.bench.optimizers.catalog import Optimizer
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.training.backward import constant_rows, send_backward
 from vcpo_bench.bench.training.evidence import evidence_of
 from vcpo_bench.bench.training.gradients import FlatGradient, put_gradient
-from vcpo_bench.bench.training.learner_step import LearnerStep, warmed
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP, NO_STEP, LearnerStep, StepMade
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.training.past_weights import PastWeights
 from vcpo_bench.bench.training.routing import router_changes, router_shift, scores_of
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
-from vcpo_bench.records.diagnostic import GradientDiagnostic
 from vcpo_bench.records.settings import Replay
 
-GRAD_CLIP = 1.0
-"""Largest l2 norm of the gradient that reaches the optimizer, as in both papers' code."""
+
+class Scored(NamedTuple):
+    """What the forward passes of an update found.
+
+    Attributes:
+        pieces: The batch, cut.
+        scores: Of each piece; with their graph if there is only one.
+        evidence: What the method is asked about.
+        routers: Shares of changed router decisions, see `router_changes`.
+        norms: `[P, G]` squared score norms that were measured for the record only.
+    """
+
+    pieces: list[Piece]
+    scores: list[TokenScores]
+    evidence: Batch
+    routers: Mapping[str, float]
+    norms: Tensor | None
 
 
 class Learner:
@@ -39,19 +51,7 @@ class Learner:
     Args:
         policy: Policy, trained in place.
         method: Maps the evidence of a step to coefficients.
-        lr: Learning rate before the method's step scale.
-        diagnostics: Gradient diagnostics to measure at every update.
-        measure_norms: Measure score norms for the record even if the method does not need them, in a forward pass of
-            their own, so that recording more never changes the training.
-        micro_batches: Number of forward passes a batch is cut into, along prompts; the update does not depend on it.
-        micro_tokens: Cut by length instead, into passes of at most this many positions, prompt and padding included;
-            0: no limit.
-        weight_decay: Decoupled weight decay of all trained parameters: each update shrinks them by
-            lr x step scale x weight_decay.
-        lr_warmup: Updates over which the learning rate rises linearly to `lr`; 0: it is `lr` throughout.
-        largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
-        optimizer: Makes the optimizer of the trained parameters.
-        replay: Whose routes a mixture of experts uses when it scores (`CellSettings.replay`).
+        settings: How it steps, cuts and measures.
 
     Attributes:
         method_state: What the method returned at the last update and receives at the next.
@@ -62,87 +62,78 @@ class Learner:
 
     score_norms: ClassVar[type[ScoreNorms]] = ScoreNorms
 
-    def __init__(
-        self,
-        policy: Policy,
-        method: Method,
-        lr: float,
-        diagnostics: Sequence[GradientDiagnostic] = (),
-        measure_norms: bool = False,
-        micro_batches: int = 1,
-        micro_tokens: int = 0,
-        weight_decay: float = 0.0,
-        lr_warmup: int = 0,
-        largest_lag: int | None = None,
-        optimizer: Optimizer = ADAMW,
-        replay: Replay = "off",
-    ) -> None:
-        self.policy, self.method, self.diagnostics = policy, method, diagnostics
-        self.lr, self.lr_warmup = lr, lr_warmup
-        self.micro_batches, self.micro_tokens = micro_batches, micro_tokens
-        self.replay: Replay = replay
-        self.optimizer = optimizer.build(policy, lr, weight_decay)
+    def __init__(self, policy: Policy, method: Method, settings: LearnerSettings) -> None:
+        self.policy, self.method, self.settings = policy, method, settings
+        self.optimizer = settings.optimizer.build(policy, settings.lr, settings.weight_decay)
         self.method_state: dict[str, Tensor] = {}
         self.previous_gradient: Tensor | None = None
         self.reference = policy.replica() if "reference_logp" in method.needs else None
-        self._past = PastWeights.wanted_by(method, policy, largest_lag)
+        self._past = PastWeights.wanted_by(method, policy, settings.largest_lag)
         self._norms = self.score_norms(policy) if "score_norm_sq" in method.needs else None
-        self._recorded_norms = self.score_norms(policy) if measure_norms and self._norms is None else None
+        measured_apart = settings.measure_norms and self._norms is None
+        self._recorded_norms = self.score_norms(policy) if measured_apart else None
 
     def update(self, batch: Trajectories, now: int) -> LearnerStep:
         """One optimizer step on `batch` at update number `now`; none if something was not finite."""
         began = perf_counter()
-        self.optimizer.zero_grad(set_to_none=True)
-        if self._past:
-            self._past.begin(now)
-        recorded_norms = self._record_norms(batch) if self._recorded_norms else None
-        pieces = self._cut(batch)
-        scored = [self._score(piece.part, keep_graph=len(pieces) == 1) for piece in pieces]
-        parts = [(piece.part, scores) for piece, (scores, _) in zip(pieces, scored, strict=True)]
-        routers = router_changes(self.policy, batch, now, parts, self.replay, partial(gather, pieces))
-        evidence = self._evidence(batch, now, pieces, scored)
+        scored = self._score_all(batch, now)
         middle = perf_counter()
-        update, nonfinite, norms, scale = None, "", (math.nan, math.nan), math.nan
-        measured: Mapping[str, float] = {}
-        try:
-            update = self.method(evidence)
-            scale = float(update.step_scale)
-            self._backward(pieces, scored[0][0], update)
-            measured = self.observe_gradient()
-            if self._past and self.method.compensate:
-                self._past.compensate(self.method.compensate, batch, now)
-            norms = self._step(self.rate(now), scale)
-            if self._past and math.isfinite(norms[1]):
-                self._past.end(now, scale)
-            nonfinite = "" if math.isfinite(norms[1]) else "gradient" if math.isfinite(scale) else "step_scale"
-            self.method_state = dict(update.state)
-        except NonFiniteEvidence as problem:
-            nonfinite = problem.field
+        answer = ask(self.method, scored.evidence)
+        made = self._take_step(scored, answer, batch, now) if isinstance(answer, Update) else NO_STEP
         if self._norms:
             self._norms.release()
+        evidence = scored.evidence
         return LearnerStep(
             logp=evidence.logp,
-            entropy=self._gather(pieces, [s.entropy for s, _ in scored]).view_as(evidence.logp),
-            score_norm_sq=evidence.score_norm_sq if recorded_norms is None else recorded_norms,
-            update=update,
-            nonfinite=nonfinite,
-            grad_norm=norms[0],
-            grad_norm_clipped=norms[1],
-            step_scale=scale,
-            routers=routers,
-            measured=measured,
+            entropy=self._gather(scored.pieces, [each.entropy for each in scored.scores]).view_as(evidence.logp),
+            score_norm_sq=evidence.score_norm_sq if scored.norms is None else scored.norms,
+            answer=answer,
+            made=made,
+            routers=scored.routers,
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
         )
 
+    def _score_all(self, batch: Trajectories, now: int) -> Scored:
+        """The forward passes, and the evidence from them."""
+        self.optimizer.zero_grad(set_to_none=True)
+        if self._past:
+            self._past.begin(now)
+        recorded = self._record_norms(batch) if self._recorded_norms else None
+        pieces = self._cut(batch)
+        found = [self._score(piece.part, keep_graph=len(pieces) == 1) for piece in pieces]
+        scores = [each for each, _ in found]
+        parts = [(piece.part, each) for piece, each in zip(pieces, scores, strict=True)]
+        routers = router_changes(self.policy, batch, now, parts, self.settings.replay, partial(gather, pieces))
+        squared = [norms for _, norms in found if norms is not None]
+        return Scored(pieces, scores, self._evidence(batch, now, pieces, scores, squared), routers, recorded)
+
+    def _take_step(self, scored: Scored, update: Update, batch: Trajectories, now: int) -> StepMade:
+        """Backpropagate the coefficients, and step along the clipped gradient."""
+        scale = float(update.step_scale)
+        self._backward(scored, update)
+        measured = self.observe_gradient()
+        if self._past and self.method.compensate:
+            self._past.compensate(self.method.compensate, batch, now)
+        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters(), GRAD_CLIP))
+        made = StepMade.of(scale, norm, measured)
+        if made.moved:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.rate(now) * scale
+            self.optimizer.step()
+        if self._past and made.moved:
+            self._past.end(now, scale)
+        self.method_state = dict(update.state)
+        return made
+
     def rate(self, now: int) -> float:
         """Learning rate of update number `now`, before the step scale."""
-        return warmed(self.lr, self.lr_warmup, now)
+        return self.settings.rate(now)
 
     def logp(self, batch: Trajectories) -> Tensor:
         """`[P, G, T]` log-probabilities of a batch under the current policy, without gradient."""
         with torch.no_grad():
-            return self._logp_under(self.policy, self._cut(batch), self.replay).view(batch.mask.shape)
+            return self._logp_under(self.policy, self._cut(batch), self.settings.replay).view(batch.mask.shape)
 
     def tensors(self) -> dict[str, Tensor]:
         """What the rest of the run depends on: weights, optimizer, method state, previous gradient."""
@@ -189,7 +180,7 @@ class Learner:
         return self._gather(pieces, squared).view(batch.reward.shape)
 
     def _cut(self, batch: Trajectories) -> list[Piece]:
-        return cut(batch, self.micro_batches, self.micro_tokens)
+        return cut(batch, self.settings.micro_batches, self.settings.micro_tokens)
 
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         return gather(pieces, values)
@@ -198,12 +189,13 @@ class Learner:
         return self._gather(pieces, [scores_of(policy, piece.part, replay).logp for piece in pieces])
 
     def _forward(self, part: Trajectories) -> TokenScores:
-        return scores_of(self.policy, part, self.replay, rows=bool(self._norms))  # norms need a trajectory per row
+        a_row_each = bool(self._norms)  # norms need it
+        return scores_of(self.policy, part, self.settings.replay, a_row_each)
 
     def _norms_of(self, norms: ScoreNorms, part: Trajectories) -> tuple[TokenScores, Tensor]:
         """TokenScores of trajectories and their squared score norms `[rows]`."""
         with norms.record():
-            scores = scores_of(self.policy, part, self.replay, rows=True)
+            scores = scores_of(self.policy, part, self.settings.replay, rows=True)
         return scores, norms.squared_norms(scores.logp, scores.mask)
 
     def _score(self, part: Trajectories, keep_graph: bool) -> tuple[TokenScores, Tensor | None]:
@@ -217,29 +209,32 @@ class Learner:
         return scores, squared
 
     def _evidence(
-        self, batch: Trajectories, now: int, pieces: list[Piece], scored: list[tuple[TokenScores, Tensor | None]]
+        self,
+        batch: Trajectories,
+        now: int,
+        pieces: list[Piece],
+        scores: list[TokenScores],
+        squared_norms: list[Tensor],
     ) -> Batch:
         reference = None
         if self.reference is not None:
             with torch.no_grad():
                 reference = self._logp_under(self.reference, pieces)
-        norms = [squared for _, squared in scored if squared is not None]
+        gathered = partial(self._gather, pieces)
         return evidence_of(
             batch,
             now,
-            scores=[scores for scores, _ in scored],
-            gather=lambda values: self._gather(pieces, values),
+            scores,
+            gathered,
             needs=self.method.needs,
-            score_norm_sq=self._gather(pieces, norms) if norms else None,
+            score_norm_sq=gathered(squared_norms) if squared_norms else None,
             reference_logp=reference,
             state=self.method_state,
             moved=self._past.evidence(batch, now) if self._past else {},
-            router_shift=router_shift(
-                self.method.needs, self.policy, pieces, self.replay, partial(self._gather, pieces)
-            ),
+            router_shift=router_shift(self.method.needs, self.policy, pieces, self.settings.replay, gathered),
         )
 
-    def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
+    def _backward(self, scored: Scored, update: Update) -> None:
         """Leave the gradient of the loss in `.grad`.
 
         A single micro-batch needs no second forward pass: its graph is reused, or, where score norms were taken, the
@@ -248,8 +243,8 @@ class Learner:
         coefficients = update.coefficients.to(torch.float32).flatten(0, 1)
         bonus = update.entropy_coefficients
         entropy = None if bonus is None else bonus.to(torch.float32).flatten(0, 1)
-        if len(pieces) == 1:
-            rows = pieces[0].rows
+        if len(scored.pieces) == 1:
+            rows, kept = scored.pieces[0].rows, scored.scores[0]
             if self._norms is None:
                 send_backward(kept, coefficients[rows], None if entropy is None else entropy[rows])
                 return
@@ -257,7 +252,7 @@ class Learner:
             if row is not None:
                 self._norms.assemble(row)
                 return
-        for part, rows in pieces:
+        for part, rows in scored.pieces:
             send_backward(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
 
     def _constant(self, coefficients: Tensor, mask: Tensor) -> Tensor | None:
@@ -268,13 +263,13 @@ class Learner:
 
         A method that acts on the gradient itself replaces it here by a g + b p, p the previous raw gradient.
         """
-        if not (self.diagnostics or self.method.combine):
+        if not (self.settings.diagnostics or self.method.combine):
             return {}
         gradient = self._gradient()
         if not gradient.finite:
             return {}  # the step sees it too and is skipped; the last finite gradient is kept
         self.previous_gradient = gradient.flat
-        measured = {one.name: one.measure(gradient) for one in self.diagnostics}  # pyright: ignore[reportArgumentType]
+        measured = {one.name: one.measure(gradient) for one in self.settings.diagnostics}  # pyright: ignore[reportArgumentType]
         if self.method.combine is not None and gradient.previous is not None:
             self._replace_gradient(gradient.flat, gradient.previous, *self.method.combine(gradient.dots))
         return measured
@@ -289,12 +284,10 @@ class Learner:
             return
         put_gradient([p for p in self.policy.parameters() if p.grad is not None], a * gradient + b * previous)
 
-    def _step(self, rate: float, scale: float) -> tuple[float, float]:
-        """Clip and step; the gradient norm before and after. A gradient that is not finite moves nothing."""
-        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters(), GRAD_CLIP))
-        if not (math.isfinite(norm) and math.isfinite(scale)):
-            return norm, math.nan
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * scale
-        self.optimizer.step()
-        return norm, min(norm, GRAD_CLIP)
+
+def ask(method: Method, evidence: Batch) -> Update | NonFiniteEvidence:
+    """The method's answer, or what of the evidence it found not finite."""
+    try:
+        return method(evidence)
+    except NonFiniteEvidence as problem:
+        return problem

@@ -14,10 +14,11 @@ from vcpo_bench.bench.feeding.source import under
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.training.evidence import evidence_of
-from vcpo_bench.bench.training.learner import GRAD_CLIP
-from vcpo_bench.bench.training.learner_step import LearnerStep, warmed
+from vcpo_bench.bench.training.learner import ask
+from vcpo_bench.bench.training.learner_settings import warmed
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP, NO_STEP, LearnerStep, StepMade
 from vcpo_bench.bench.trajectories import Responses, Trajectories
-from vcpo_bench.methods import Method, NonFiniteEvidence, Update
+from vcpo_bench.methods import Method, Update
 
 _STATE = "served/state"
 """Tensor of a checkpoint with the name, in UTF-8, under which the server keeps weights and optimizer."""
@@ -97,27 +98,15 @@ class ServedLearner:
             state=self.method_state,
         )
         middle = perf_counter()
-        update, nonfinite, norm, scale = None, "", math.nan, math.nan
-        try:
-            update = self.method(evidence)
-            scale = float(update.step_scale)
-            nonfinite = _not_finite(update)
-            if not nonfinite:
-                norm = self._step(batch, scores.logp, update, self.rate(now) * scale)
-            self.method_state = dict(update.state)
-        except NonFiniteEvidence as problem:
-            nonfinite = problem.field
+        answer = ask(self.method, evidence)
+        made = self._take_step(batch, scores.logp, answer, now) if isinstance(answer, Update) else NO_STEP
         return LearnerStep(
             logp=evidence.logp,
             entropy=scores.entropy.view_as(evidence.logp),
             score_norm_sq=None,
-            update=update,
-            nonfinite=nonfinite,
-            grad_norm=norm,
-            grad_norm_clipped=math.nan,
-            step_scale=scale,
+            answer=answer,
+            made=made,
             routers={},
-            measured={},
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
         )
@@ -159,12 +148,16 @@ class ServedLearner:
     def _score(self, batch: Trajectories) -> TokenScores:
         return self.policy.score(batch.flat())
 
-    def _step(self, batch: Trajectories, logp: Tensor, update: Update, rate: float) -> float:
-        coefficients = update.coefficients.to(torch.float32).flatten(0, 1)
-        norm = self.served.step(batch.flat(), logp, coefficients, rate, GRAD_CLIP)
-        if math.isinf(norm):
-            raise RuntimeError("the server's gradient was not finite, and its weights have been stepped with it")
-        return norm
+    def _take_step(self, batch: Trajectories, logp: Tensor, update: Update, now: int) -> StepMade:
+        """Have the server step, unless something is not finite; it may not say the norm of the gradient."""
+        scale, nonfinite, norm = float(update.step_scale), _not_finite(update), math.nan
+        if not nonfinite:
+            coefficients = update.coefficients.to(torch.float32).flatten(0, 1)
+            norm = self.served.step(batch.flat(), logp, coefficients, self.rate(now) * scale, GRAD_CLIP)
+            if math.isinf(norm):
+                raise RuntimeError("the server's gradient was not finite, and its weights have been stepped with it")
+        self.method_state = dict(update.state)
+        return StepMade(scale, norm, math.nan, nonfinite, {})
 
 
 def _not_finite(update: Update) -> str:

@@ -110,8 +110,8 @@ def _compare_steps(x: LearnerStep, y: LearnerStep, found: dict[str, float]) -> N
     _note(found, logp=_off(y.logp, x.logp), entropy=_off(y.entropy, x.entropy))
     _note(found, coefficients=_off(y.update.coefficients, x.update.coefficients))
     assert x.update.metrics.keys() == y.update.metrics.keys()
-    numbers = {"grad_norm": (x.grad_norm, y.grad_norm), "step_scale": (x.step_scale, y.step_scale)}
-    numbers |= {name: (value, y.measured[name]) for name, value in x.measured.items()}
+    numbers = {"grad_norm": (x.made.norm, y.made.norm), "step_scale": (x.made.scale, y.made.scale)}
+    numbers |= {name: (value, y.made.measured[name]) for name, value in x.made.measured.items()}
     for name, (wanted, got) in numbers.items():
         _note(found, **{name: _off(torch.tensor(got), torch.tensor(wanted))})
     assert (x.score_norm_sq is None) == (y.score_norm_sq is None)

@@ -96,8 +96,8 @@ def same(theirs: LearnerStep, ours: LearnerStep) -> None:
     assert ours.update is not None
     largest = float(ours.update.coefficients.abs().max())
     assert float((theirs.update.coefficients - ours.update.coefficients).abs().max()) <= 1e-3 * largest
-    assert theirs.step_scale == pytest.approx(ours.step_scale, rel=1e-3)
-    assert theirs.grad_norm == pytest.approx(ours.grad_norm, rel=1e-3)
+    assert theirs.made.scale == pytest.approx(ours.made.scale, rel=1e-3)
+    assert theirs.made.norm == pytest.approx(ours.made.norm, rel=1e-3)
     assert float((theirs.logp - ours.logp).abs().max()) <= 1e-3
 
 

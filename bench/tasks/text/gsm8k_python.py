@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
-from vcpo_bench.bench.tasks.text.items.rows import Row
-from vcpo_bench.bench.tasks.text.python_tool import INSTRUCTION, PythonTool
+from vcpo_bench.bench.tasks.text.python_tool import PythonTool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,12 +16,6 @@ class Gsm8kPython(PythonTool, Gsm8k):
     name = "gsm8k-python"
     summary = "gsm8k with Python as a tool, over several turns (an environment)"
     sample = "gsm8k"
-
-    @staticmethod
-    def read(row: Row) -> Item | None:
-        """As `gsm8k`, with the instruction for calls."""
-        item = Gsm8k.read(row)
-        return None if item is None else item._replace(prompt=f"{item.prompt}\n{INSTRUCTION}")
 
     @staticmethod
     def answered(text: str) -> bool:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from vcpo_bench.bench.sandbox import check_installed, python_sandbox
 from vcpo_bench.bench.tasks.environment import Kind
-from vcpo_bench.bench.tasks.text.base import TextTask
+from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.dialogue import Dialogue
+from vcpo_bench.bench.tasks.text.items.data_task import DataTask
+from vcpo_bench.bench.tasks.text.items.rows import Row
 from vcpo_bench.naming.parameters import integer
 
 INSTRUCTION = (
@@ -65,8 +67,8 @@ def cut(text: str, longest: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PythonTool(TextTask):
-    """A text task with Python as a tool.
+class PythonTool(DataTask):
+    """Questions of a data set with Python as a tool; a base class that stands before the one that has the data set.
 
     Attributes:
         turns: Most turns of an episode; one that has not answered by then earns 0.
@@ -81,6 +83,12 @@ class PythonTool(TextTask):
     def check_installed(cls) -> None:
         """See `NamedTask.check_installed`."""
         check_installed()
+
+    @classmethod
+    def item_of(cls, row: Row) -> Item | None:
+        """See `DataTask.item_of`; the question comes with the instruction for calls."""
+        item = super().item_of(row)
+        return None if item is None else item._replace(prompt=f"{item.prompt}\n{INSTRUCTION}")
 
     @property
     def dialogue(self) -> PythonDialogue:

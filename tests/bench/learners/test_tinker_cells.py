@@ -50,8 +50,8 @@ def test_a_step_rule_scales_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     for update in range(4):
         done = trainer.learner.update(tinker_cells.random_rewards(trainer.source.next_batch(update).batch), update)
         rate = 1e-2 * min(1.0, (update + 1) / 4)
-        assert server.steps[-1]["learning_rate"] == pytest.approx(rate * done.step_scale)
-    assert done.step_scale < 1
+        assert server.steps[-1]["learning_rate"] == pytest.approx(rate * done.made.scale)
+    assert done.made.scale < 1
 
 
 def test_a_request_that_the_server_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_an_update_that_is_not_finite_is_never_sent(
     monkeypatch.setattr(method, "__call__", breaking)
     done = trainer.learner.update(batch, 0)
     assert done.nonfinite == field
-    assert math.isnan(done.grad_norm)
+    assert math.isnan(done.made.norm)
     assert "forward_backward" not in server.calls
 
 

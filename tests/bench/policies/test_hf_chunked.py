@@ -15,7 +15,7 @@ from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.learner import LearnerStep
+from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.trajectories import Responses
 
 PROMPTS = torch.tensor([[PAD, PAD, PAD, 5, 6], [7, PAD, 8, 9, 10], [PAD, 11, 12, 13, 14]])

@@ -13,7 +13,9 @@ from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner
+from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
@@ -67,15 +69,15 @@ def test_gradient_is_that_of_the_coefficients() -> None:
     loss = -(done.update.coefficients.flatten(0, 1) * scores.logp).sum()
     loss.backward()
     expected = torch.cat([p.grad.flatten().double() for p in twin.parameters() if p.grad is not None])
-    assert done.grad_norm == pytest.approx(float(expected.norm()), rel=1e-4)
-    torch.testing.assert_close(unclipped(done.grad_norm, gradients(trainer)), expected, rtol=1e-3, atol=1e-6)
+    assert done.made.norm == pytest.approx(float(expected.norm()), rel=1e-4)
+    torch.testing.assert_close(unclipped(done.made.norm, gradients(trainer)), expected, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["reinforce", "clip", "vcpo", "vcpo(baseline=group)", "vespo", "gspo"])
 @pytest.mark.parametrize("pieces", [2, 4])
 def test_micro_batches_change_nothing_but_rounding(method: str, pieces: int) -> None:
     whole, cut = small(method), small(method)
-    cut.learner = Learner(cut.policy, parse_method(method), 3e-4, micro_batches=pieces)
+    cut.learner = Learner(cut.policy, parse_method(method), LearnerSettings(3e-4, micro_batches=pieces))
     first, second = whole.learner.update(stale_batch(whole), 0), cut.learner.update(stale_batch(cut), 0)
     assert first.update is not None
     assert second.update is not None
@@ -107,7 +109,7 @@ def test_token_level_coefficients_take_the_same_way_as_row_constant_ones(method:
     scores = score(twin, batch.flat())
     (-(done.update.coefficients.flatten(0, 1) * scores.logp).sum()).backward()
     expected = torch.cat([p.grad.flatten().double() for p in twin.parameters() if p.grad is not None])
-    torch.testing.assert_close(unclipped(done.grad_norm, gradients(trainer)), expected, rtol=2e-3, atol=2e-6)
+    torch.testing.assert_close(unclipped(done.made.norm, gradients(trainer)), expected, rtol=2e-3, atol=2e-6)
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -142,13 +144,13 @@ def test_a_wrong_lag_is_caught() -> None:
 def test_ess_scales_the_step_and_not_the_gradient() -> None:
     full, scaled = small("reinforce"), small("reinforce+ess")
     one, two = full.learner.update(stale_batch(full), 0), scaled.learner.update(stale_batch(scaled), 0)
-    assert one.grad_norm == two.grad_norm
-    assert two.step_scale < one.step_scale == 1.0
+    assert one.made.norm == two.made.norm
+    assert two.made.scale < one.made.scale == 1.0
     unmoved = small()
     stale_batch(unmoved)
     origin = torch.cat([p.detach().flatten() for p in unmoved.policy.parameters()])
     moved = [torch.cat([p.detach().flatten() for p in t.policy.parameters()]) - origin for t in (full, scaled)]
-    assert float(moved[1].norm() / moved[0].norm()) == pytest.approx(two.step_scale, rel=1e-3)
+    assert float(moved[1].norm() / moved[0].norm()) == pytest.approx(two.made.scale, rel=1e-3)
 
 
 def test_evidence_that_is_not_finite_moves_nothing_and_three_in_a_row_end_the_cell() -> None:
@@ -206,7 +208,7 @@ def test_weight_decay_shrinks_all_weights_by_the_scaled_rate() -> None:
     batch = stale_batch(plain)
     decayed.policy.load_state_dict(plain.policy.state_dict())
     before = copy.deepcopy(plain.policy.state_dict())
-    scales = [trainer.learner.update(batch, 1).step_scale for trainer in (plain, decayed)]
+    scales = [trainer.learner.update(batch, 1).made.scale for trainer in (plain, decayed)]
     assert scales[0] == scales[1] < 1
     for name, weight in plain.policy.state_dict().items():
         lost = weight - decayed.policy.state_dict()[name]

@@ -6,6 +6,7 @@ import torch
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
 from vcpo_bench.bench.training.micro_batches import cut, gather
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
@@ -63,7 +64,7 @@ def test_the_update_does_not_depend_on_the_micro_batches(method: str) -> None:
     gradients = []
     for tokens in (0, 70):
         trainer = build_trainer(CellConfig(method=method, staleness=0, seed=0, task="walk-eos", prompts=3, responses=4))
-        trainer.learner = Learner(trainer.policy, parse_method(method), 3e-4, micro_tokens=tokens)
+        trainer.learner = Learner(trainer.policy, parse_method(method), LearnerSettings(3e-4, micro_tokens=tokens))
         trainer.advance()
         gradients.append(torch.cat([p.grad.flatten() for p in trainer.policy.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-3, atol=1e-6)

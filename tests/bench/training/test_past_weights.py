@@ -106,7 +106,7 @@ def test_the_gradient_is_compensated_for_the_drift() -> None:
             trainer.learner.method = parse_method(f"reinforce+dc-asgd(strength={strength})")
         done = trainer.learner.update(batch, 3)
         flat = torch.cat([p.grad.flatten() for p in trainer.policy.trainable() if p.grad is not None]).double()
-        gradients.append(flat * max(done.grad_norm, 1.0))  # as it was before it was clipped
+        gradients.append(flat * max(done.made.norm, 1.0))  # as it was before it was clipped
     g, corrected = gradients
     expected = g + 3e4 * g * g * (now - snapshots[1])
     torch.testing.assert_close(corrected, expected, rtol=1e-3, atol=1e-6)

@@ -10,7 +10,9 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import StepInput
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.learner import GRAD_CLIP, Learner, LearnerStep
+from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP, LearnerStep
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
 
@@ -22,7 +24,7 @@ def cell(method: str, **more: object) -> CellConfig:
 
 def unclipped(learner: Learner, done: LearnerStep) -> Tensor:
     flat = torch.cat([p.grad.flatten() for p in learner.policy.parameters() if p.grad is not None])
-    return flat * max(done.grad_norm / GRAD_CLIP, 1.0)
+    return flat * max(done.made.norm / GRAD_CLIP, 1.0)
 
 
 @pytest.mark.slow
@@ -34,7 +36,9 @@ def test_two_ranks_are_one(method: str, monkeypatch: pytest.MonkeyPatch) -> None
         next_batch, update = trainer.source.next_batch, trainer.learner.update
         monkeypatch.setattr(trainer.source, "next_batch", lambda step: given.append(next_batch(step)) or given[-1])
         monkeypatch.setattr(trainer.learner, "update", lambda *arguments: done.append(update(*arguments)) or done[-1])
-        twin = Learner(copy.deepcopy(trainer.policy), parse_method(method), trainer.config.lr, micro_batches=2)
+        twin = Learner(
+            copy.deepcopy(trainer.policy), parse_method(method), LearnerSettings(trainer.config.lr, micro_batches=2)
+        )
         for step in range(3):
             before = copy.deepcopy(trainer.policy.state_dict())
             trainer.advance()

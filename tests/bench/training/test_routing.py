@@ -1,5 +1,6 @@
 """Routes in training: recorded, replayed, counted by cause, and resumed to the bit."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_what_is_replayed_and_what_that_leaves() -> None:
         assert batch.learner_routes is not None
         assert differ(batch.routes.flatten(0, 1), batch.learner_routes.flatten(0, 1)).any()
         with torch.no_grad():
-            logp = scores_of(run.policy, batch, run.learner.replay).logp
+            logp = scores_of(run.policy, batch, run.learner.settings.replay).logp
         assert torch.equal(run.learner.logp(batch).flatten(0, 1), logp)
         done = run.learner.update(batch, 0)
         assert torch.equal(done.logp.flatten(0, 1), logp)  # what the method sees
@@ -110,7 +111,7 @@ def test_at_a_lag_r2_replays_the_learner_of_then() -> None:
 @pytest.mark.parametrize("record", ["basic", "full"])
 def test_pieces_of_a_batch_keep_their_routes(record: str) -> None:
     whole, cut = (trainer("vcpo", regime=NOISY, replay="r3", record=record) for _ in range(2))
-    cut.learner.micro_tokens = 60
+    cut.learner.settings = replace(cut.learner.settings, micro_tokens=60)
     batch = whole.source.next_batch(0).batch
     one, other = whole.learner.update(batch, 0), cut.learner.update(batch, 0)
     torch.testing.assert_close(one.logp, other.logp, rtol=0, atol=1e-5)

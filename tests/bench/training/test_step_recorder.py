@@ -23,7 +23,7 @@ def test_lags_are_counted_by_trajectory_and_by_token() -> None:
 def test_only_what_the_level_writes_is_measured(level: str, measured: list[str]) -> None:
     sizes = {"prompts": 2, "responses": 2, "steps": 2, "eval_every": 10}
     trainer = build_trainer(CellConfig(method="clip", staleness=0, seed=0, record=level, **sizes))
-    assert [one.name for one in trainer.learner.diagnostics] == measured
+    assert [one.name for one in trainer.learner.settings.diagnostics] == measured
     trainer.advance()
     assert (trainer.learner.previous_gradient is not None) == bool(measured)
 

@@ -9,8 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from ranks.ranks import Ranks
-from vcpo_bench.bench.policies.scores import TokenScores
-from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner import Learner, Scored
 from vcpo_bench.bench.training.micro_batches import Piece
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Update
@@ -38,14 +37,14 @@ class ParallelLearner(Learner):
     def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
         return self.ranks.gather(super()._gather(pieces, values))
 
-    def _backward(self, pieces: list[Piece], kept: TokenScores, update: Update) -> None:
+    def _backward(self, scored: Scored, update: Update) -> None:
         entropy = update.entropy_coefficients
         own = replace(
             update,
             coefficients=self._own(update.coefficients),
             entropy_coefficients=None if entropy is None else self._own(entropy),
         )
-        super()._backward(pieces, kept, own)
+        super()._backward(scored, own)
         self.ranks.sum_gradients(self.policy.trainable())
 
     def _own(self, prompts: Tensor) -> Tensor:

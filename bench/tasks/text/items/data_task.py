@@ -76,6 +76,11 @@ class DataTask(TextTask):
     def read(row: Row) -> Item | None:
         """The item of a row; None if the row has no answer that could be scored."""
 
+    @classmethod
+    def item_of(cls, row: Row) -> Item | None:
+        """What `read` makes of a row, with all that the policy is told beside it."""
+        return cls.read(row)
+
     def items(self, split: Split) -> Sequence[Item]:
         """All items of a split."""
         return self._splits.train if split == "train" else self._splits.held_out
@@ -126,7 +131,7 @@ def load_splits(kind: type[DataTask], source: RowSource, stamps: tuple[tuple[int
 
 
 def _items(kind: type[DataTask], rows: Sequence[Row], which: str) -> list[Item]:
-    items = [item for row in rows if (item := kind.read(row)) is not None]
+    items = [item for row in rows if (item := kind.item_of(row)) is not None]
     if len(items) < max(1, 0.9 * len(rows)):
         raise UsageError(
             f"{kind.name}: {len(items)} of {len(rows)} {which} rows have an answer that can be scored; "
