@@ -14,32 +14,33 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
-from vcpo_bench.bench.learners.catalog import LEARNERS
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.memory import available_cores
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
 from vcpo_bench.bench.running.schedulers.local import Local
-from vcpo_bench.bench.samplers.catalog import SAMPLERS
-from vcpo_bench.bench.tasks import TASKS
+from vcpo_bench.bench.samplers.catalog import Sampler
+from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
 from vcpo_bench.errors import DamagedResultError, UsageError
+
+TORCH = TorchSampler()
 
 LATE_SECONDS = 0.2
 """Seconds after which a cell that seems damaged is read again."""
 
 
-def worker_count(asked: int, device: str = "cpu", sampler: str = "torch", shards: int = 1) -> int:
+def worker_count(asked: int, device: str = "cpu", sampler: Sampler = TORCH, shards: int = 1) -> int:
     """Number of worker processes for `--jobs`.
 
     Args:
         asked: The number asked for; 0: one per CPU core available to this process, or as the sampler uses GPUs.
         device: `cpu`, `cuda` or `cuda:N`.
-        sampler: Sampler expression.
+        sampler: What draws the responses.
         shards: Processes of each cell, which a worker starts itself.
 
     Raises:
-        UsageError: The number is negative, there is no such device or sampler, or there are fewer GPUs than shards.
+        UsageError: The number is negative, there is no such device, or there are fewer GPUs than shards.
     """
     if asked < 0:
         raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
@@ -48,7 +49,7 @@ def worker_count(asked: int, device: str = "cpu", sampler: str = "torch", shards
         gpus = torch.cuda.device_count() if device == "cuda" else 1
         if shards > gpus:
             raise UsageError(f"--shards {shards}: this machine has {gpus} CUDA devices; use at most {gpus}")
-        return asked or SAMPLERS.parse(sampler).workers(gpus // shards)
+        return asked or sampler.workers(gpus // shards)
     return asked or max(1, available_cores() // shards)
 
 
@@ -115,12 +116,12 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     Raises:
         UsageError: One is missing.
     """
-    for learner in {cell.config.learner for cell in cells}:
-        LEARNERS.parse(learner).check_installed()
-    for sampler in {cell.config.sampler for cell in cells}:
-        SAMPLERS.parse(sampler).check_installed()
-    for task in {cell.config.task for cell in cells}:
-        TASKS.class_of(task).check_installed()
+    for learner in {cell.config.parts.learner for cell in cells}:
+        learner.check_installed()
+    for sampler in {cell.config.parts.sampler for cell in cells}:
+        sampler.check_installed()
+    for task in {cell.config.parts.task for cell in cells}:
+        task.check_installed()
     if any(cell.config.model for cell in cells):
         with hf_packages():
             import_module("vcpo_bench.bench.policies.hf.loading")

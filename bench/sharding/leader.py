@@ -19,7 +19,6 @@ from vcpo_bench.bench.sharding.other_ranks import OtherRanks, RankSetup
 from vcpo_bench.bench.sharding.ranks import Ranks, meeting_place
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.methods import Method
 from vcpo_bench.naming.plugins import plugin_files
 
 LARGE = ("policy/", "optimizer/", "previous_gradient")
@@ -62,21 +61,14 @@ class Leader(Trainer):
         _leave()
 
 
-def build_leader(
-    config: CellConfig,
-    method: Method | None = None,
-    start: Path | None = None,
-    device: str = "",
-    observer: StepObserver | None = None,
-) -> Trainer:
+def build_leader(config: CellConfig, start: Path | None, device: str, observer: StepObserver | None) -> Trainer:
     """Start the processes of a cell, and return the trainer of this one.
 
     Args:
         config: The cell, with several shards.
-        method: Must be what its expression says.
         start: Folder of the language model.
         device: Device of process 0, see `Ranks.join`; empty: the cell's own.
-        observer: See `build_trainer`.
+        observer: May end the cell early; None: it trains to its end.
 
     Raises:
         UsageError: The cell cannot be sharded, or its task, model or devices are not available.

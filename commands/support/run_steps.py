@@ -91,12 +91,12 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     if skipped := skipped_methods(spec):
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
     if place.here:
-        workers = worker_count(how.jobs, device, spec.settings.sampler, spec.settings.shards)
+        workers = worker_count(how.jobs, device, spec.parts.sampler, spec.settings.shards)
     else:
         workers = scheduled_count(how.jobs)
     stack = stack_count(how.stack, device, place)
     crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
-    _warn(filter(None, [memory_warning(crowd, spec.regimes)]))
+    _warn(filter(None, [memory_warning(crowd, spec.parsed_regimes)]))
     options = RunOptions(how.out, workers, how.wait, means.keep_every, means.plugins, StopOnAlarm, stack)
     return PlannedRun(spec, cells, options, means)
 
@@ -112,7 +112,6 @@ def estimate(run: PlannedRun) -> None:
     """Print the cells of a run, and an estimate of the time that those which are missing take."""
     from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
-    from vcpo_bench.bench.learners.catalog import LEARNERS
     from vcpo_bench.bench.running.pool import time_estimate
 
     done = ended_keys(run.options.out)
@@ -122,7 +121,7 @@ def estimate(run: PlannedRun) -> None:
         say(f"{cell.config.label:60} {note}".rstrip())
     counts = f"{counted(len(run.cells), 'cell')}, {len(missing)} to run"
     workers = run.options.jobs or len(run.cells)
-    if any(LEARNERS.parse(cell.config.learner).served for cell in missing):
+    if any(cell.config.parts.learner.served for cell in missing):
         counts += f" on {counted(workers, 'worker')}: the server decides how long it takes"
     elif missing:
         minutes = time_estimate.estimate(missing, workers) / 60

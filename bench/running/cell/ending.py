@@ -22,7 +22,6 @@ from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
-from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
 
 
@@ -132,7 +131,7 @@ def _facts(
         "error": error,
         "steps_done": steps_done,
         "rules_version": RULES_VERSION,
-        "method_version": parse_method(cell.config.method).version,
+        "method_version": cell.config.parts.method.version,
         "seconds": seconds,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "provenance": provenance() | gpu(cell.device or cell.config.device),

@@ -26,7 +26,6 @@ from vcpo_bench.errors import DamagedResultError, LostStateError, UsageError
 from vcpo_bench.files.claims import ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
-from vcpo_bench.methods import parse_method
 from vcpo_bench.records import CELL_FILE, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
 
@@ -143,16 +142,19 @@ def _tell(cell: PlannedCell, aside: list[str], then: str, emit: Emit) -> None:
 
 
 def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory | None) -> Trainer:
-    method = parse_method(cell.config.method)
-    if plugins_of(cell.config) != cell.config.plugins:
+    config = cell.config
+    if plugins_of(config) != config.plugins:
         raise UsageError("a plug-in of this cell was edited while the grid was running; run it again")
-    if cell.config.series:
-        method = method.with_series(_step_scales(store.final.with_name(cell.config.series)), cell.config.seed)
-    if cell.config.stop and make_observer is None:
-        raise ValueError(f"cell {cell.key} may be stopped by {cell.config.stop!r}, but no observer factory was given")
-    observer = make_observer(cell.config.stop) if make_observer and cell.config.stop else None
-    build = build_leader if cell.config.shards > 1 else build_trainer
-    trainer = build(cell.config, method, cell.start, cell.device, observer)
+    method = config.parts.method
+    if config.series:
+        method = method.with_series(_step_scales(store.final.with_name(config.series)), config.seed)
+    if config.stop and make_observer is None:
+        raise ValueError(f"cell {cell.key} may be stopped by {config.stop!r}, but no observer factory was given")
+    observer = make_observer(config.stop) if make_observer and config.stop else None
+    if config.shards > 1:
+        trainer = build_leader(config, cell.start, cell.device, observer)
+    else:
+        trainer = build_trainer(config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
         trainer.load(cell.origin)
     return trainer

@@ -6,20 +6,20 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.regimes import Regime
 
 WORKER_GIB = 0.35
 """Memory of a worker, or of a sampler process beside it, that trains the built-in tiny policy: mostly torch itself."""
 
 
-def memory_warning(workers: int, regimes: Iterable[str]) -> str:
+def memory_warning(workers: int, regimes: Iterable[Regime]) -> str:
     """The line to show before a grid starts with more workers than this machine has cores or memory for; else empty.
 
     Args:
         workers: Number of worker processes asked for.
-        regimes: Regime expressions of the grid; under some of them every worker has a sampler process beside it.
+        regimes: Regimes of the grid; under some of them every worker has a sampler process beside it.
     """
-    each = WORKER_GIB * (2 if any(REGIMES.parse(text).needs_process for text in regimes) else 1)
+    each = WORKER_GIB * (2 if any(regime.needs_process for regime in regimes) else 1)
     needed, free, cores = workers * each, available_gib(), available_cores()
     if workers <= cores and (free is None or needed <= free):
         return ""

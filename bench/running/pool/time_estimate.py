@@ -13,9 +13,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.methods import parse_method
 
 TIMED_UPDATES = 5
 TIMED_PROMPTS, TIMED_RESPONSES = 64, 64
@@ -52,8 +50,8 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
     config = cell.config
     stand_in = "reinforce" if config.series else config.method  # the step scales it uses do not exist yet
     shared: dict[str, Any] = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
-    if "proximal_logp" not in parse_method(stand_in).needs:  # a proximal policy exists only at a lag
-        shared |= {"staleness": 0, "regime": REGIMES.parse(config.regime).at(0).text()}
+    if config.series or "proximal_logp" not in config.parts.method.needs:  # a proximal policy exists only at a lag
+        shared |= {"staleness": 0, "regime": config.parts.regime.at(0).text()}
     prompts, responses = min(config.prompts, TIMED_PROMPTS), min(config.responses, TIMED_RESPONSES)
     kind = replace(config, **shared, prompts=prompts, responses=responses)
     if kind not in timed:

@@ -21,6 +21,7 @@ from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.pool.stacks import why_alone
 from vcpo_bench.bench.running.run_grid import worker_count
+from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
@@ -286,8 +287,8 @@ def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_p
 def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [worker_count(0, device) for device in ("cuda", "cuda:1")] == [2, 1]
-    assert worker_count(0, "cuda", "vllm") == 1, "engines all take the first GPU"
-    assert worker_count(3, "cuda", "vllm") == 3
+    assert worker_count(0, "cuda", SAMPLERS.parse("vllm")) == 1, "engines all take the first GPU"
+    assert worker_count(3, "cuda", SAMPLERS.parse("vllm")) == 3
     with pytest.raises(UsageError, match="--device cuda:2: this machine has 2 CUDA devices"):
         worker_count(0, "cuda:2")
 

@@ -1,10 +1,13 @@
-"""The parts of a cell: each of its expressions is read once, and what they name can be shared."""
+"""The parts of a cell: its expressions are read in one place, each once, and what they name can be shared."""
 
+import ast
 import pickle
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import pytest
 
+import vcpo_bench
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.parts import CellParts
@@ -12,8 +15,35 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import read_items
 from vcpo_bench.records.settings import CellSettings
 
+ROOT = Path(vcpo_bench.__file__).resolve().parent
 PARTS = ("method", "task", "regime", "policy", "optimizer", "learner", "sampler")
+READERS = {"parse", "class_of", "parse_method", "token_task", "text_task"}
 CELL = CellConfig(method="clip(high=0.3)+ess", staleness=2, seed=0, regime="minibatch(epochs=2)", optimizer="sgd")
+
+
+def readings(source: str) -> list[str]:
+    """Calls that read an expression out of a configuration: `REGIMES.parse(config.regime)`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            given = [one for one in node.args if isinstance(one, ast.Attribute) and one.attr in PARTS]
+            if name in READERS and given:
+                found.append(ast.unparse(node))
+    return found
+
+
+def test_readings_are_found() -> None:
+    source = "a = REGIMES.parse(cell.config.regime)\nb = parse_method(config.method)\nc = parse_method(text)"
+    assert readings(source) == ["REGIMES.parse(cell.config.regime)", "parse_method(config.method)"]
+
+
+def test_expressions_of_a_cell_are_read_in_one_place() -> None:
+    rooms = [ROOT / name for name in ("bench", "commands", "api", "reports", "adapters")]
+    files = [path for room in rooms for path in room.rglob("*.py") if path.name != "parts.py"]
+    found = {str(path.relative_to(ROOT)): readings(path.read_text("utf-8")) for path in files}
+    assert {name: calls for name, calls in found.items() if calls} == {}
+    assert len(readings((ROOT / "bench" / "cells" / "parts.py").read_text("utf-8"))) >= 4
 
 
 @pytest.mark.parametrize("name", PARTS)

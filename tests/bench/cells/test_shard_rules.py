@@ -59,11 +59,11 @@ def test_a_single_gpu_cannot_be_named_and_gpus_go_to_workers_in_turn(monkeypatch
     monkeypatch.setattr("torch.cuda.device_count", lambda: 8)
     with pytest.raises(UsageError, match=r"--shards takes several GPUs; use --device cuda$"):
         spec.check()
-    assert worker_count(0, "cuda", "torch", 2) == 4
+    assert worker_count(0, "cuda", shards=2) == 4
     assert [worker_device("cuda", position, 8, 2) for position in range(3)] == ["cuda:0", "cuda:2", "cuda:4"]
     assert [worker_device("cuda", position, 5, 2) for position in range(3)] == ["cuda:0", "cuda:2", "cuda:0"]
     with pytest.raises(UsageError, match=r"^--shards 16: this machine has 8 CUDA devices; use at most 8$"):
-        worker_count(0, "cuda", "torch", 16)
+        worker_count(0, "cuda", shards=16)
 
 
 def test_the_tiny_policy_is_not_sharded() -> None:

@@ -65,7 +65,10 @@ def columns(trainer: Trainer) -> Iterator[tuple[str, list[Any]]]:
 
 
 def test_it_records_what_one_process_records_and_resumes_bit_for_bit(folder: Path, tmp_path: Path, task: Path) -> None:
-    alone, together = finished(build_trainer(config(1), start=folder)), finished(build_leader(config(2), start=folder))
+    alone, together = (
+        finished(build_trainer(config(1), start=folder)),
+        finished(build_leader(config(2), folder, "", None)),
+    )
     wanted, found = dict(columns(alone)), dict(columns(together))
     assert wanted.keys() == found.keys()
     for name, values in wanted.items():
@@ -76,7 +79,7 @@ def test_it_records_what_one_process_records_and_resumes_bit_for_bit(folder: Pat
     assert {"steps.parquet ess_ratio", "steps.parquet grad_cosine", "samples.parquet score_norm_sq"} <= found.keys()
     assert min(wanted["steps.parquet ess_ratio"]) < 0.999
 
-    stopped = build_leader(config(2), start=folder)
+    stopped = build_leader(config(2), folder, "", None)
     for _ in range(2):
         stopped.advance()
     stopped.save(tmp_path)
@@ -85,7 +88,7 @@ def test_it_records_what_one_process_records_and_resumes_bit_for_bit(folder: Pat
     with pytest.raises(RankDiedError, match=r"^rank 1 of 2 died \(SIGKILL\); most likely .* memory$"):
         stopped.advance()
     stopped.close()
-    again = build_leader(config(2), start=folder)
+    again = build_leader(config(2), folder, "", None)
     again.load(tmp_path)
     np.testing.assert_equal(dict(columns(finished(again))), found)
 
@@ -134,7 +137,7 @@ def followers(out: Path) -> list[int]:
 
 
 def test_an_error_of_another_process_ends_the_cell_with_its_text(folder: Path, task: Path) -> None:
-    started = build_leader(config(2), start=folder)
+    started = build_leader(config(2), folder, "", None)
     assert isinstance(started, Leader)
     with closing(started):
         with pytest.raises(RankFailedError, match=r"^rank 1 of 2 failed:\n(?s:.*)not enough values to unpack"):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import RUN, call, run_with
 
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.running.pool import memory
 from vcpo_bench.bench.running.pool.memory import available_cores, available_gib, memory_warning
 
@@ -17,19 +18,21 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_what_fits_is_not_mentioned(machine: pytest.MonkeyPatch) -> None:
-    assert memory_warning(8, ["fifo", "async(clock=virtual)"]) == ""
+    assert memory_warning(8, [REGIMES.parse(text) for text in ("fifo", "async(clock=virtual)")]) == ""
 
 
 def test_too_many_for_the_cores(machine: pytest.MonkeyPatch) -> None:
-    assert memory_warning(64, ["fifo"]).startswith(
+    assert memory_warning(64, [REGIMES.parse("fifo")]).startswith(
         "--jobs 64: 8 CPU cores; the workers take at least 22.4 GiB of memory, and 4.0 GiB are available"
     )
 
 
 def test_sampler_processes_count(machine: pytest.MonkeyPatch) -> None:
-    assert memory_warning(8, ["fifo", "async"]).startswith("--jobs 8: 8 CPU cores; the workers take at least 5.6 GiB")
+    assert memory_warning(8, [REGIMES.parse("fifo"), REGIMES.parse("async")]).startswith(
+        "--jobs 8: 8 CPU cores; the workers take at least 5.6 GiB"
+    )
     machine.setattr(memory, "available_gib", lambda: None)
-    assert memory_warning(8, ["async"]) == ""
+    assert memory_warning(8, [REGIMES.parse("async")]) == ""
 
 
 def test_this_machine() -> None:
