@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 
-class NetworkConfig(Protocol):
-    """What the weights of every network depend on."""
+@dataclass(frozen=True)
+class PolicyConfig:
+    """The shape of a policy.
 
-    @property
-    def layers(self) -> int:
-        """Transformer blocks."""
+    Attributes:
+        vocab_size: Number of tokens.
+        context: Most positions it can see (prompt and response together).
+        layers: Transformer blocks.
+        width: Size of the residual stream.
+        heads: Attention heads; divides `width`.
+    """
+
+    vocab_size: int
+    context: int
+    layers: int = 2
+    width: int = 64
+    heads: int = 4
 
 
-C = TypeVar("C", bound=NetworkConfig)
+C = TypeVar("C", bound=PolicyConfig)
 
 
 class SeededNetwork(nn.Module, Generic[C]):

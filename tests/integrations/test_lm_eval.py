@@ -18,7 +18,7 @@ from patience import within
 
 from vcpo_bench.bench.outside.lm_eval.evaluate import find_tasks
 from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
-from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.policies.warm_start import load_warm_start

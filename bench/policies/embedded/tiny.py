@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vcpo_bench.bench.policies import tiny
 from vcpo_bench.bench.policies.catalog import EmbeddedPolicy
-from vcpo_bench.bench.policies.tiny.network import PolicyConfig
+from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.tasks import TokenTask
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from vcpo_bench.bench.policies.moe.experts import Experts
 from vcpo_bench.bench.policies.routed import UNROUTED
-from vcpo_bench.bench.policies.seeded_network import SeededNetwork
+from vcpo_bench.bench.policies.seeded_network import PolicyConfig, SeededNetwork
 from vcpo_bench.bench.policies.tiny.network import attend, visible
 
 ROPE_BASE = 10_000.0
@@ -24,25 +24,15 @@ NORM_EPS = 1e-6
 
 
 @dataclass(frozen=True)
-class MoeConfig:
+class MoeConfig(PolicyConfig):
     """The shape of a mixture of experts.
 
     Attributes:
-        vocab_size: Number of tokens.
-        context: Most positions it can see (prompt and response together).
-        layers: Transformer blocks.
-        width: Size of the residual stream.
-        heads: Attention heads; divides `width`.
         experts: Experts of every layer.
         active: Experts used for a token.
         inner: Hidden size of an expert.
     """
 
-    vocab_size: int
-    context: int
-    layers: int = 2
-    width: int = 64
-    heads: int = 4
     experts: int = 8
     active: int = 2
     inner: int = 64

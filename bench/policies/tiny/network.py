@@ -5,33 +5,13 @@ per forward of whole sequences, so hooks on the modules see exact per-trajectory
 """
 
 import math
-from dataclasses import dataclass
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.seeded_network import SeededNetwork
-
-
-@dataclass(frozen=True)
-class PolicyConfig:
-    """The shape of a policy.
-
-    Attributes:
-        vocab_size: Number of tokens.
-        context: Most positions it can see (prompt and response together).
-        layers: Transformer blocks.
-        width: Size of the residual stream.
-        heads: Attention heads; divides `width`.
-    """
-
-    vocab_size: int
-    context: int
-    layers: int = 2
-    width: int = 64
-    heads: int = 4
+from vcpo_bench.bench.policies.seeded_network import PolicyConfig, SeededNetwork
 
 
 class Block(nn.Module):
