@@ -127,7 +127,7 @@ def test_gradient_at_update_t_uses_data_of_the_snapshot_at_t_minus_k(k: int) -> 
         expected = twin.learner.update(batch, update)
         trainer.advance()
         assert torch.equal(gradients(trainer), gradients(twin))
-        assert expected.grad_norm == trainer.recorder.tables["steps.parquet"].columns["grad_norm"][-1]
+        assert expected.made.norm == trainer.recorder.tables["steps.parquet"].columns["grad_norm"][-1]
     lags = trainer.recorder.tables["lags.parquet"].columns
     assert lags["lag"] == [min(t, k) for t in range(6)]
     assert lags["trajectories"] == [16] * 6
