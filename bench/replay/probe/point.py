@@ -21,7 +21,7 @@ from vcpo_bench.bench.replay.probe.statistics import (
     resampling,
 )
 from vcpo_bench.bench.replay.probe.updates import Estimators, MethodUpdates
-from vcpo_bench.bench.training.learner import GRAD_CLIP
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Method, parse_method
 
