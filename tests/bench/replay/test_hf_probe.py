@@ -21,7 +21,7 @@ from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.replay import Replay
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.learner import GRAD_CLIP
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP
 from vcpo_bench.bench.training.micro_batches import cut
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError

@@ -12,7 +12,7 @@ from vcpo_bench.bench.replay.probe import statistics as probing
 from vcpo_bench.bench.replay.probe.command import preconditioner
 from vcpo_bench.bench.replay.probe.statistics import Products, estimate, quantities, resampling
 from vcpo_bench.bench.replay.probe.updates import Estimators
-from vcpo_bench.bench.training.learner import GRAD_CLIP
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP
 from vcpo_bench.methods import Method, parse_method
 
 THETA, MU = tabular.logits(0, 0.7), tabular.logits(0, 0.7) + tabular.logits(1, 0.8)
