@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.diagnosis.diagnosis import Outcome
 from vcpo_bench.analysis.diagnosis.outcome import read_outcome
-from vcpo_bench.analysis.log_alarms.updates import EXACT, LOGGED, reward_range, updates_of
+from vcpo_bench.analysis.log_alarms.updates import EXACT, LOGGED, LoggedUpdates, reward_range, updates_of
 from vcpo_bench.analysis.logs import LoggedRun, Series
 from vcpo_bench.analysis.logs.names import Name, columns
 from vcpo_bench.analysis.monitoring.calibration import RewardRange
@@ -63,15 +64,15 @@ def study_of_results(results: Results, name: str) -> CalibrationRuns:
     called = np.array([_called(tables[key]) for key in runs["key"]])
     rewards = results.step_columns("batch_reward")["batch_reward"].to_numpy(dtype=np.float64)
     return CalibrationRuns(
-        panel,
-        panel.cluster,
-        runs["task"].to_numpy(dtype=object),
-        (runs["event"] == "healthy").to_numpy() & lagging,
-        (runs["event"] == "transient dip").to_numpy() & lagging,
-        called,
-        {},
-        reward_range(rewards),
-        name,
+        panel=panel,
+        configuration=panel.cluster,
+        groups=runs["task"].to_numpy(dtype=object),
+        healthy=(runs["event"] == "healthy").to_numpy() & lagging,
+        dipped=(runs["event"] == "transient dip").to_numpy() & lagging,
+        called=called,
+        inputs={},
+        reward=reward_range(rewards),
+        name=name,
     )
 
 
@@ -88,34 +89,43 @@ def study_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
     if not kept:
         raise UsageError(f"none of the {len(logs)} runs can be judged: {judged[0][1].reason}")
     tables = [updates_of(run, wanted, inputs, "any")[0] for run, _ in kept]
-    length = max(map(len, tables))
-    values = {signal: np.full((len(kept), length), np.nan) for signal in all_signals()}
-    for row, table in enumerate(tables):
-        for signal, formula in all_signals().items():
-            values[signal][row, : len(table)] = formula.of(table)
     events = np.array([_EVENTS[outcome.verdict] for _, outcome in kept])
-    onset = np.array(
-        [
-            np.searchsorted(table.steps, outcome.onset) if outcome.verdict == "collapsed" else np.inf
-            for (_, outcome), table in zip(kept, tables, strict=True)
-        ],
-        dtype=np.float64,
-    )
-    runs = pd.DataFrame({"key": [run.path for run, _ in kept], "event": events, "failed": np.isfinite(onset)})
-    panel = Panel(runs, values, onset, onset, np.array([len(one) for one in tables], dtype=np.float64), _STRIDE)
+    onset = np.array([_onset(table, outcome) for (_, outcome), table in zip(kept, tables, strict=True)])
     lagging = np.array([_largest_lag(run) >= LEAST_LAG for run, _ in kept])
     rewards = [run.series["reward"].values for run, _ in kept if "reward" in run.series]
     return CalibrationRuns(
-        panel,
-        np.arange(len(kept)),
-        np.full(len(kept), "", dtype=object),
-        (events == "healthy") & lagging,
-        (events == "transient dip") & lagging,
-        np.array([_from_training_reward(run) for run, _ in kept]),
-        inputs,
-        reward_range(np.concatenate(rewards)) if rewards else "any",
-        name,
+        panel=Panel(
+            runs=pd.DataFrame({"key": [run.path for run, _ in kept], "event": events, "failed": np.isfinite(onset)}),
+            values=_values(tables),
+            onset=onset,
+            found=onset,
+            end=np.array([len(one) for one in tables], dtype=np.float64),
+            stride=_STRIDE,
+        ),
+        configuration=np.arange(len(kept)),
+        groups=np.full(len(kept), "", dtype=object),
+        healthy=(events == "healthy") & lagging,
+        dipped=(events == "transient dip") & lagging,
+        called=np.array([_from_training_reward(run) for run, _ in kept]),
+        inputs=inputs,
+        reward=reward_range(np.concatenate(rewards)) if rewards else "any",
+        name=name,
     )
+
+
+def _values(tables: Sequence[LoggedUpdates]) -> dict[str, Array]:
+    """Every signal of every run, shape [N, T]; NaN after the end of a run."""
+    length = max(map(len, tables))
+    values = {signal: np.full((len(tables), length), np.nan) for signal in all_signals()}
+    for row, table in enumerate(tables):
+        for signal, formula in all_signals().items():
+            values[signal][row, : len(table)] = formula.of(table)
+    return values
+
+
+def _onset(table: LoggedUpdates, outcome: Outcome) -> float:
+    """Row of a run's table where it fell; infinite: it did not."""
+    return float(np.searchsorted(table.steps, outcome.onset)) if outcome.verdict == "collapsed" else float("inf")
 
 
 def _inputs(logs: Sequence[LoggedRun], wanted: Sequence[str]) -> dict[str, str]:

@@ -32,7 +32,6 @@ def mismatch(
     prompts: Annotated[int, typer.Option(metavar="N", min=2, help="Held-out prompts.")] = 64,
     responses: Annotated[int, typer.Option(metavar="N", min=1, help="Responses per prompt.")] = 8,
     lr: Annotated[float, typer.Option(metavar="X", help="Learning rate of the updates of lag.")] = 3e-4,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed of the updates of lag.")] = 0,
     start: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Start policy written by vcpo-bench lab warmup.")
     ] = None,
@@ -71,7 +70,7 @@ def mismatch(
     lengths = read_lengths(length)
     settings = replace(settings, prompts=prompts, responses=responses)
     spec = GridSpec(
-        ("reinforce",), (0,), (seed,), (task,), tuple(rates(str(lr))), settings=settings, controls=False, start=start,
+        ("reinforce",), (0,), (0,), (task,), tuple(rates(str(lr))), settings=settings, controls=False, start=start,
         model=model, device=device,
     )  # fmt: skip
     config = plan_grid(spec)[0].config

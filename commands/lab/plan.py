@@ -14,6 +14,8 @@ from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.records.settings import CellSettings
 
 MOST_UPDATES = 1_000_000
+SEED = 0
+"""Of random lags and shuffles."""
 
 
 def plan(
@@ -22,7 +24,6 @@ def plan(
     ] = "fifo",
     staleness: Annotated[int, typer.Option(metavar="N", min=0, help="Largest lag, in optimizer updates.")] = 16,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Number of updates to draw.")] = 40,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed for random lags and shuffles.")] = 0,
     simulate: Annotated[
         bool,
         typer.Option(
@@ -49,11 +50,11 @@ def plan(
     from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
-    grid = GridSpec(("clip",), (staleness,), (seed,), regimes=(regime,), settings=settings)
+    grid = GridSpec(("clip",), (staleness,), (SEED,), regimes=(regime,), settings=settings)
     grid.check()
     if staleness + steps > MOST_UPDATES:
         raise UsageError(f"--staleness {staleness} --steps {steps}: every update is drawn; ask for at most a million")
-    routed, where = grid.parts.policy.routed, (regime, staleness, steps, seed)
+    routed, where = grid.parts.policy.routed, (regime, staleness, steps, SEED)
     if as_json and simulate:
         raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
     if as_json:

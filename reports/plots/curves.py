@@ -71,46 +71,90 @@ QUANTITIES = (
 )
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """The panels of a figure.
+
+    Attributes:
+        panels: What each shows, row by row.
+        columns: Panels beside each other.
+        by_lag: Whether the panels are a table with a column per lag and a row per learning rate, which keeps its empty
+            places; else they are the settings that were run, one after the other.
+        rates: Number of learning rates.
+        lags: Number of lags.
+    """
+
+    panels: list[ComparisonSetting]
+    columns: int
+    by_lag: bool
+    rates: int
+    lags: int
+
+    def beside(self, index: int, lines: list[Line]) -> list[Line]:
+        """The lines of the panels that share the y axis of one, where those of one lag do."""
+        if self.by_lag:
+            return [line for line in lines if (line.panel - index) % self.columns == 0]
+        return [line for line in lines if line.panel == index]
+
+
 def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regime: str) -> Plot | None:
     """One panel per learning rate (rows) and lag (columns), one line per method; None when nothing was recorded."""
     settings = [one for one in study.settings if (one.task, one.regime) == (task, regime)]
-    rates = sorted({one.lr for one in settings})
-    lags = sorted({one.lag for one in settings})
-    # With a column per lag the panels form a table; empty places in it are kept.
-    full = [ComparisonSetting(task, regime, lr, lag) for lr in rates for lag in lags]
-    fits = len(lags) <= sheet.most_columns
-    panels = full if fits else settings
-    columns = len(lags) if fits else columns_for(sheet, len(settings))
-    lines = [line for index, setting in enumerate(panels) for line in lines_of(study, quantity, setting, index)]
+    layout = _laid_out(settings, sheet)
+    lines = [line for index, setting in enumerate(layout.panels) for line in lines_of(study, quantity, setting, index)]
     if not lines:
         return None
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
-    own: Literal["col"] | bool = "col" if fits else False
-    figure, axes = panel_grid(sheet, len(panels), columns, share_y=own if quantity.by_lag else True)
+    share: Literal["col"] | bool = ("col" if layout.by_lag else False) if quantity.by_lag else True
+    figure, axes = panel_grid(sheet, len(layout.panels), layout.columns, share_y=share)
     draw_lines(axes, lines, methods)
-    for index, (setting, panel) in enumerate(zip(panels, axes, strict=True)):
-        panel.set_title(_panel_title(setting, len(rates)))
-        if index + columns >= len(panels):
-            panel.set_xlabel("update")
-        if all(line.panel != index for line in lines):
-            say_instead(panel, "not recorded" if setting in settings else "not run")
-    if len(panels) > columns:  # once for all rows: beside a low panel of a slide it would run into the next
+    _write_titles(axes, layout, settings, lines)
+    if len(layout.panels) > layout.columns:  # once for all rows: beside a low panel it would run into the next
         typeset(figure.supylabel(quantity.label, fontsize=sheet.font_size))
     else:
         typeset(axes[0].set_ylabel(quantity.label))
-    floor = 0.0 if quantity.by_lag else set_scale(axes, lines, quantity)
-    for index in range(len(panels) if quantity.by_lag else 0):
-        beside = [line for line in lines if (line.panel - index) % columns == 0 and (fits or line.panel == index)]
-        _from_zero(axes[index], beside, lines)
+    floor = _scale(axes, layout, lines, quantity)
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
-    caption = f"{quantity.title} Task {task}, regime {regime}; {_source(quantity)}. {range_over_seeds(lines)}"
-    caption += says_floor(floor) + mark_zeros(axes, lines, methods)
-    if quantity.by_lag and len(lags) > 1:
-        caption += " The vertical axes of different lags differ."
-    labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in panels]
+    zeros = mark_zeros(axes, lines, methods)
+    caption = _caption(quantity, settings[0], layout, lines, says_floor(floor) + zeros)
+    labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in layout.panels]
     name = figure_name(quantity.name, task, regime)
     return Plot(name, quantity.title, caption, figure, methods, lines, "update", quantity.column, labels)
+
+
+def _laid_out(settings: list[ComparisonSetting], sheet: Sheet) -> _Layout:
+    rates = sorted({one.lr for one in settings})
+    lags = sorted({one.lag for one in settings})
+    if len(lags) > sheet.most_columns:
+        return _Layout(settings, columns_for(sheet, len(settings)), False, len(rates), len(lags))
+    table = [settings[0]._replace(lr=lr, lag=lag) for lr in rates for lag in lags]
+    return _Layout(table, len(lags), True, len(rates), len(lags))
+
+
+def _write_titles(axes: Sequence[Axes], layout: _Layout, settings: list[ComparisonSetting], lines: list[Line]) -> None:
+    """What each panel shows, the name of the x axis below the last row, and why a panel is empty."""
+    for index, (setting, panel) in enumerate(zip(layout.panels, axes, strict=True)):
+        panel.set_title(_panel_title(setting, layout.rates))
+        if index + layout.columns >= len(layout.panels):
+            panel.set_xlabel("update")
+        if all(line.panel != index for line in lines):
+            say_instead(panel, "not recorded" if setting in settings else "not run")
+
+
+def _scale(axes: Sequence[Axes], layout: _Layout, lines: list[Line], quantity: Quantity) -> float:
+    """Set the y axes, one for all panels or one per lag; returns where they are cut off, 0 for nowhere."""
+    if not quantity.by_lag:
+        return set_scale(axes, lines, quantity)
+    for index, panel in enumerate(axes):
+        _from_zero(panel, layout.beside(index, lines), lines)
+    return 0.0
+
+
+def _caption(quantity: Quantity, setting: ComparisonSetting, layout: _Layout, lines: list[Line], notes: str) -> str:
+    where = f"Task {setting.task}, regime {setting.regime}; {_source(quantity)}"
+    differ = " The vertical axes of different lags differ." if quantity.by_lag and layout.lags > 1 else ""
+    return f"{quantity.title} {where}. {range_over_seeds(lines)}{notes}{differ}"
 
 
 def _source(quantity: Quantity) -> str:

@@ -20,13 +20,13 @@ from vcpo_bench.files.atomic import write_text
 from vcpo_bench.progress import track
 from vcpo_bench.reports.document import Document, Picture, Prose, Table
 from vcpo_bench.reports.figure import Array, Plot, Sheet
-from vcpo_bench.reports.plots.method_style import drawing, line_style
+from vcpo_bench.reports.plots.method_style import line_style
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_curves import spark_svg
 from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, grouped
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
-from vcpo_bench.reports.writers.svg import inline, swatch, to_svg
+from vcpo_bench.reports.writers.svg import draw_svg, inline, swatch
 
 SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
 
@@ -134,11 +134,10 @@ def _legend(block: _Shown) -> list[str] | None:
 
 
 def _figure(picture: Picture, prefix: str) -> Figure | None:
-    with drawing(SCREEN.font_size):
-        plot = picture.draw(SCREEN)
-        if plot is None:
-            return None
-        svg = inline(to_svg(plot), prefix, plot.caption)
+    if (shown := draw_svg(picture, SCREEN)) is None:
+        return None
+    plot, text = shown
+    svg = inline(text, prefix, plot.caption)
     return Figure(plot.name, plot.caption, Markup(svg), plot.methods, _json(_data(plot)))
 
 

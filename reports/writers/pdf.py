@@ -21,7 +21,7 @@ from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_table import all_cells
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
-from vcpo_bench.reports.writers.svg import to_svg
+from vcpo_bench.reports.writers.svg import draw_svg, to_svg
 from vcpo_bench.reports.writers.tex_tables import without_constants
 
 PRINT = Sheet(width=6.69, panel_height=1.45, font_size=8.0)
@@ -111,11 +111,10 @@ def _block(block: Block, folder: Path, file: str) -> _Block | None:
 
 
 def _figure(picture: Picture, folder: Path, file: str) -> _Block | None:
-    with drawing(PRINT.font_size):
-        plot = picture.draw(PRINT)
-        if plot is None:
-            return None
-        (folder / file).write_text(to_svg(plot), encoding="utf-8")
+    if (shown := draw_svg(picture, PRINT)) is None:
+        return None
+    plot, text = shown
+    (folder / file).write_text(text, encoding="utf-8")
     return {"kind": "figure", "file": file, "caption": plot.caption, "methods": plot.methods}
 
 

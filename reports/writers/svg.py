@@ -11,14 +11,22 @@ from markupsafe import Markup, escape
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from vcpo_bench.reports.figure import Plot
-from vcpo_bench.reports.plots.method_style import GRID, INK, LineStyle
+from vcpo_bench.reports.document import Picture
+from vcpo_bench.reports.figure import Plot, Sheet
+from vcpo_bench.reports.plots.method_style import GRID, INK, LineStyle, drawing
 
 _TWO_DIGITS = re.compile(r"(\d\.\d\d)\d+")
 _COORDINATES = re.compile(r'( (?:d|x|y)=")([^"]*)"')
 _TRANSLATION = re.compile(r"translate\([^)]*\)")
 _POINT_OR_END = re.compile(r"([ML])\s*(\S+)\s+(\S+)\s*|z\s*")
 _STRAIGHT = re.compile(r"[MLz0-9.\-\s]*")
+
+
+def draw_svg(picture: Picture, sheet: Sheet) -> tuple[Plot, str] | None:
+    """A picture's figure, and the figure as SVG; None: the results do not have what it shows."""
+    with drawing(sheet.font_size):
+        plot = picture.draw(sheet)
+        return None if plot is None else (plot, to_svg(plot))
 
 
 def to_svg(plot: Plot) -> str:

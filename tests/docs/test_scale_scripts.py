@@ -1,12 +1,9 @@
 """The scripts for clusters are shell, their commands are ours, and the page on scaling names each of them."""
 
-import re
-import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import call
 
 from vcpo_bench.commands.support.launching import read_launcher
 
@@ -28,20 +25,6 @@ def test_a_script_is_shell_and_the_page_names_it(path: Path) -> None:
     assert "set -euo pipefail" in text
     assert f"(../examples/scale/{path.name})" in PAGE
     assert f"{path.name} " in text, "says how to call it"
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_its_commands_take_the_flags_that_it_gives(path: Path) -> None:
-    joined = path.read_text(encoding="utf-8").replace("\\\n", " ")
-    commands = [
-        line.partition("vcpo-bench ")[2]
-        for line in joined.splitlines()
-        if "vcpo-bench " in line and not line.startswith("#")
-    ]
-    assert commands
-    for words in map(shlex.split, commands):
-        known = set(re.findall(r"--[a-z][a-z-]+", call(words[0], "--help").stdout))
-        assert {word for word in words if word.startswith("--")} <= known
 
 
 def test_the_cluster_file_is_taken() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
-from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause
+from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause, Departure
 
 LAG = ("lag_mean", "lag_max")
+KL = ("kl_mu_theta_k3", "kl_mu_theta_k1")
 SPREAD_UP = (
-    "kl_mu_theta_k3",
-    "kl_mu_theta_k1",
+    *KL,
     "log_weight_var",
     "log_weight_max",
     "max_share",
@@ -36,13 +38,9 @@ _NOT_MU = 0.02
 def lag_and_weights(story: Story) -> Cause | None:
     """The data grew too old for the weights."""
     case = Case(story, "lag and weights")
-    lag = [one for one in map(story.rose, LAG) if one is not None]
-    for one in lag:
+    lag = _changes(story, LAG)
+    for one in [*lag, *_changes(story, SPREAD_UP, SPREAD_DOWN)]:
         case.take(one)
-    for column in SPREAD_UP:
-        case.take(story.rose(column))
-    for column in SPREAD_DOWN:
-        case.take(story.fell(column))
     known = [column for column in LAG if story.has(column)]
     if known and not lag:
         case.opposes(story.stayed(known[0]) or "the lag did not grow")
@@ -55,27 +53,31 @@ def lag_and_weights(story: Story) -> Cause | None:
 
 def engine_gap(story: Story) -> Cause | None:
     """Engine and trainer give different probabilities under the same weights."""
-    case = Case(story, "engine gap")
-    gap = [one for one in [*map(story.rose, GAP_UP), *map(story.fell, GAP_DOWN)] if one is not None]
-    known = [column for column in LAG if story.has(column)]
-    grown = [one for one in map(story.rose, LAG) if one is not None]
-    for one in gap:
-        case.take(one)
-    spread = [one for one in map(story.rose, ("kl_mu_theta_k3", "kl_mu_theta_k1")) if one is not None]
-    on_policy = bool(known) and all(not np.nan_to_num(story.run.series[one].values).any() for one in known)
-    for one in spread if on_policy else ():  # at a constant lag above 0 they also grow with the size of the updates
-        case.take(one)
-    if known and not grown and (gap or (spread and on_policy)):
-        first = min(one.step for one in [*gap, *(spread if on_policy else ())])
-        case.supports(first, f"{story.label(known[0])} did not grow with it")
-    for late in grown:
-        near = [one for one in gap if abs(one.step - late.step) <= _LAG_NEAR]
-        if near:
-            case.opposes(f"the lag grew at the same time: {story.moved(late)}")
-    if grown and not gap:
+    gap, lag = _changes(story, GAP_UP, GAP_DOWN), _changes(story, LAG)
+    if lag and not gap:
         return None
+    evidence = [*gap, *(_changes(story, KL) if _on_policy(story) else ())]
+    case = Case(story, "engine gap")
+    for one in evidence:
+        case.take(one)
+    if evidence and not lag and (known := next(filter(story.has, LAG), "")):
+        case.supports(min(one.step for one in evidence), f"{story.label(known)} did not grow with it")
+    for late in lag:
+        if any(abs(one.step - late.step) <= _LAG_NEAR for one in gap):
+            case.opposes(f"the lag grew at the same time: {story.moved(late)}")
     case.opposes(*[story.stayed(column) for column in GAP_UP])
     return case.close()
+
+
+def _changes(story: Story, up: Sequence[str], down: Sequence[str] = ()) -> list[Departure]:
+    """The departures of columns that rose and of others that fell."""
+    return [one for one in [*map(story.rose, up), *map(story.fell, down)] if one is not None]
+
+
+def _on_policy(story: Story) -> bool:
+    """Whether the lag is logged and always 0: at a lag above 0 the KL also grows with the size of the updates."""
+    known = [story.run.series[column].values for column in LAG if story.has(column)]
+    return bool(known) and not any(np.nan_to_num(values).any() for values in known)
 
 
 def lost_support(story: Story) -> Cause | None:
