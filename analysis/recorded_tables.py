@@ -41,10 +41,15 @@ _REQUIRED = {
 """Without these a table means nothing; any other column may be absent (an earlier version) and reads as empty."""
 _ARROW_KIND = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
 _ARROW = {kind: {column.name: _ARROW_KIND[column.kind] for column in columns} for kind, columns in COLUMNS.items()}
+_TEXTS = {kind: [column.name for column in columns if column.kind == "str"] for kind, columns in COLUMNS.items()}
 _AS_DECLARED: dict[str, pa.Schema] = {}
 """Of each kind of table, the schema that the last one had: thousands with the same one are not looked at in detail."""
 _IN_ORDER = (records.STEPS_FILE, records.EVALS_FILE, records.LAGS_FILE)
 _CONSEQUENCE = "its cell is left out of every figure that needs it"
+_MOST_EPISODES = 100
+"""Most episodes that are kept of an evaluation."""
+_MORE_EVALUATIONS = 2
+"""An evaluation before the first update, and one after the last."""
 _BLOCK = 256
 """Tables whose columns are put together at a time."""
 _NUMPY_KIND = {"int": "int64", "float": "float64", "bool": "bool", "str": "object"}
@@ -72,7 +77,12 @@ class Problem:
 
 
 def read_table(
-    path: Path, kind: str, optional: bool, columns: Sequence[str] | None = None, seal: Seal | None = None
+    path: Path,
+    kind: str,
+    optional: bool,
+    columns: Sequence[str] | None = None,
+    seal: Seal | None = None,
+    most_rows: int | None = None,
 ) -> pa.Table | None:
     """Read one table of one cell; None if it is optional and absent.
 
@@ -82,6 +92,7 @@ def read_table(
         optional: A missing file is no damage.
         columns: Which columns to read, where the file has them; None: all.
         seal: Checksums of its cell, if they are known; None: they are looked up beside it.
+        most_rows: Most rows that it can have, see `most_rows`; None: unknown.
 
     Raises:
         DamagedResultError: It cannot be read, does not match its checksum, lacks a column, or holds values of another
@@ -90,7 +101,7 @@ def read_table(
     if optional and not path.exists():
         return None
     try:
-        table = _checked(read_table_file(path, COLUMNS[kind], columns, seal), kind)
+        table = _checked(read_table_file(path, COLUMNS[kind], columns, seal, most_rows), kind)
         present = table.column_names
         missing = [name for name in _REQUIRED[kind] if name not in present and name in (columns or (name,))]
         if missing:
@@ -102,16 +113,35 @@ def read_table(
     return table
 
 
+def most_rows(kind: str, updates: int, trajectories: int) -> int | None:
+    """Most rows that a table of a cell can have; None: it is no table of its updates.
+
+    Args:
+        kind: Key of `COLUMNS`.
+        updates: Number of updates that the cell made.
+        trajectories: Number of trajectories of each.
+    """
+    each = {
+        records.STEPS_FILE: 1,
+        records.EVALS_FILE: 1,
+        records.LAGS_FILE: trajectories,
+        records.SAMPLES_FILE: trajectories,
+        records.EPISODES_FILE: _MOST_EPISODES,
+    }.get(kind)
+    return None if each is None else (updates + _MORE_EVALUATIONS) * each
+
+
 def _checked(table: pa.Table, kind: str) -> pa.Table:
     """The table with the types that its kind declares.
 
     Raises:
-        DamagedResultError: A column holds something else, or steps are missing or not in order.
+        DamagedResultError: A column holds something else or is there twice, or steps are missing or not in order.
     """
     known = _AS_DECLARED.get(kind)
     if known is None or not known.equals(table.schema):
         table = _cast(table, kind)
         _AS_DECLARED[kind] = table.schema
+    table = _with_texts(table, kind)
     if kind in _IN_ORDER and table.schema.get_field_index("step") >= 0:
         steps = table.column("step")
         if steps.null_count or bool(((at := steps.to_numpy())[1:] < at[:-1]).any()):
@@ -120,13 +150,45 @@ def _checked(table: pa.Table, kind: str) -> pa.Table:
 
 
 def _cast(table: pa.Table, kind: str) -> pa.Table:
-    for place, (name, found) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
-        wanted = _ARROW[kind].get(name, found)
-        if found != wanted:
-            try:
-                table = table.set_column(place, name, table.column(place).cast(wanted))
-            except pa.ArrowException as error:
-                raise DamagedResultError(f"holds {found} in the column {name!r} where {wanted} belongs") from error
+    """The columns of a kind with their types; others stay if they hold numbers, and would not pass for the key."""
+    if len(set(table.column_names)) < table.num_columns:
+        raise DamagedResultError("has a column twice")
+    columns = {}
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        wanted = _ARROW[kind].get(name) or (None if name == "key" else _number_kind(values.type))
+        if wanted is None:
+            continue
+        try:
+            columns[name] = values if values.type == wanted else values.cast(wanted)
+        except pa.ArrowException as error:
+            raise DamagedResultError(f"holds {values.type} in the column {name!r} where {wanted} belongs") from error
+    return pa.table(columns) if columns else table.select([])
+
+
+def _number_kind(found: pa.DataType) -> pa.DataType | None:
+    """The type to which columns of numbers are cast, so that those of several cells fit together."""
+    if pa.types.is_integer(found):
+        return pa.int64()
+    return pa.float64() if pa.types.is_floating(found) else None
+
+
+def _with_texts(table: pa.Table, kind: str) -> pa.Table:
+    """The table, with empty texts for missing ones where a text is required.
+
+    Raises:
+        DamagedResultError: A text is not UTF-8, which reading alone does not notice.
+    """
+    for name in _TEXTS[kind]:
+        place = table.schema.get_field_index(name)
+        if place < 0:
+            continue
+        texts = table.column(place)
+        try:
+            texts.validate(full=True)
+        except pa.ArrowException as error:
+            raise DamagedResultError(f"holds text in the column {name!r} that is not UTF-8") from error
+        if texts.null_count and name in _REQUIRED[kind]:
+            table = table.set_column(place, name, texts.fill_null(""))
     return table
 
 

@@ -18,7 +18,7 @@ from vcpo_bench import records
 from vcpo_bench.analysis.ahead import ahead
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
 from vcpo_bench.analysis.comparability import ComparisonNote, comparability_notes, drop_repeats, refuse_mixed_rules
-from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, read_table
+from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, most_rows, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.regular import IS_LINK
@@ -203,15 +203,29 @@ class Results:
         self, path: Path, kind: str, key: object, optional: bool, columns: list[str] | None
     ) -> pa.Table | Problem | None:
         """One table of one cell, None where it is absent, or what is wrong with it; changes nothing."""
-        seal = self.seals.get(os.path.dirname(path))
+        seal, most = self.seals.get(os.path.dirname(path)), self._most_rows(str(key), kind)
         if seal is not None:
             with suppress(DamagedResultError):  # if its cell was replaced since, the checksums beside it are others
-                return read_table(path, kind, optional, columns, seal.files)
+                return read_table(path, kind, optional, columns, seal.files, most)
         try:
-            return read_table(path, kind, optional, columns)
+            return read_table(path, kind, optional, columns, most_rows=most)
         except DamagedResultError as error:
             folder = next((one for one in self.folders if path.is_relative_to(one)), path.parent)
             return Problem(folder, str(path.relative_to(folder)), str(key), error.what)
+
+    @cached_property
+    def _made(self) -> dict[str, tuple[int, int]]:
+        """Updates of every ended cell, and the trajectories of each, where the cell says so."""
+        names = ("key", "steps_done", "prompts", "responses")
+        if not set(names) <= set(self.cells.columns):
+            return {}
+        ended = self.cells.loc[~self.cells["partial"].astype(bool), list(names)].dropna()
+        counts = ended[["prompts", "responses"]].prod(axis=1).astype(int)
+        return dict(zip(ended["key"], zip(ended["steps_done"].astype(int), counts, strict=True), strict=True))
+
+    def _most_rows(self, key: str, kind: str) -> int | None:
+        made = self._made.get(key)
+        return None if made is None else most_rows(kind, *made)
 
     def damaged_keys(self) -> set[str]:
         """Cells of which a file is damaged or missing, as far as their tables have been read."""

@@ -145,7 +145,12 @@ def verified_bytes(path: Path, seal: Seal | None) -> bytes:
 def _is_seal(value: object) -> bool:
     """Whether checksums are given for plain names: a name with a folder in it could lead anywhere."""
     entries = value.items() if isinstance(value, dict) else [("", None)]
-    return all(Path(name).name == name and isinstance(entry, dict) and "bytes" in entry for name, entry in entries)
+    return all(_is_name(name) and isinstance(entry, dict) and "bytes" in entry for name, entry in entries)
+
+
+def _is_name(name: str) -> bool:
+    """Whether a file can have this name; NUL and halves of surrogate pairs are errors of their own when it is asked."""
+    return name.isprintable() and Path(name).name == name != ".." and 0 < len(name.encode()) < 256
 
 
 def _beside(path: Path) -> list[Path]:

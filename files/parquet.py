@@ -13,6 +13,11 @@ from vcpo_bench.files.atomic import replacing
 from vcpo_bench.files.checksums import Seal, verified_bytes
 from vcpo_bench.files.regular import open_regular
 
+_NUMBER_BYTES = 8
+MOST_BYTES, MOST_TIMES = 2**28, 100
+"""A table that would take more memory than this, and more than this many times its file, is no record: a few bytes can
+stand for a billion equal numbers."""
+
 
 def read_parquet(path: Path, seal: Seal | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table. Where its pages have checksums of their own, these are verified as well.
@@ -32,15 +37,33 @@ def read_parquet(path: Path, seal: Seal | None = None, columns: Sequence[str] | 
     return table
 
 
-def read_present(path: Path, seal: Seal | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-    """Like `read_parquet`, without the columns that the table lacks."""
+def read_present(
+    path: Path, seal: Seal | None = None, columns: Sequence[str] | None = None, most_rows: int | None = None
+) -> pa.Table:
+    """Like `read_parquet`, without the columns that the table lacks, and if it has no more than `most_rows` rows."""
     content = verified_bytes(path, seal)
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        _check_size(file.metadata, len(content), columns, most_rows)
         return file.read(columns=None if columns is None else list(columns), use_threads=False)
+    except DamagedResultError as error:
+        raise DamagedResultError(error.what, path) from error
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DamagedResultError(f"cannot be read ({reason})", path) from error
+
+
+def _check_size(found: pq.FileMetaData, size: int, columns: Sequence[str] | None, most_rows: int | None) -> None:
+    """Refuse a table by its footer, before anything else of it is read.
+
+    Raises:
+        DamagedResultError: It has too many rows.
+    """
+    if most_rows is not None and found.num_rows > most_rows:
+        raise DamagedResultError(f"has {found.num_rows} rows where its cell can have made {most_rows}")
+    wanted = found.num_columns if columns is None else len(columns)
+    if found.num_rows * wanted * _NUMBER_BYTES > max(MOST_BYTES, MOST_TIMES * size):
+        raise DamagedResultError(f"has {found.num_rows} rows in a file of {size} bytes, which is no record")
 
 
 def write_parquet(path: Path, table: pa.Table, typed: bool = False, below: Path | None = None) -> None:

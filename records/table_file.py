@@ -29,7 +29,11 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def read_table_file(
-    path: Path, columns: Iterable[Column], only: Sequence[str] | None = None, seal: Seal | None = None
+    path: Path,
+    columns: Iterable[Column],
+    only: Sequence[str] | None = None,
+    seal: Seal | None = None,
+    most_rows: int | None = None,
 ) -> pa.Table:
     """Read a table of a cell or of a checkpoint.
 
@@ -38,13 +42,14 @@ def read_table_file(
         columns: Schema from `records`. Any may be absent; other columns are read as they are.
         only: Names of the columns to read, where the file has them; None: all.
         seal: Checksums that vouch for it; None: those in the `cell.json` or `state.json` beside it, if any.
+        most_rows: Most rows that it can have; None: unknown.
 
     Raises:
         DamagedResultError: It is missing, does not match its checksum, is no table, or a column has another kind. The
             message names the file, and with it the cell.
         OSError: The disk cannot be read at the moment.
     """
-    table = read_present(path, seal_beside(path) if seal is None else seal, only)
+    table = read_present(path, seal_beside(path) if seal is None else seal, only, most_rows)
     _check(path, table.schema, tuple(columns))
     return table
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -109,8 +111,9 @@ def noise_to_signal(sum_of_squares: float, norm: float, n: int) -> float:
         n: Number of summands.
 
     Returns:
-        The norm test's quantity; below 1 the direction is known better than it is noisy. NaN for a zero gradient.
+        The norm test's quantity; below 1 the direction is known better than it is noisy. NaN for a gradient of zero, or
+        so small or large that its square is no number.
     """
-    if n < 2 or not norm > 0:
+    if n < 2 or not 0 < norm * norm < math.inf:
         return float("nan")
     return (n * sum_of_squares - norm**2) / ((n - 1) * norm**2)

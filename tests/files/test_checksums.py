@@ -96,12 +96,14 @@ def test_what_is_no_json_object_is_named(tmp_path: Path, text: str) -> None:
         read_sealed(path)
 
 
-def test_a_seal_over_files_elsewhere_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../t.bin", "/t.bin", "..", ".", "", "a\\u0000b", "a\\ud800", "x" * 256, "a\\nb"])
+def test_a_seal_over_what_is_no_name_here_is_refused(tmp_path: Path, name: str) -> None:
     path = sealed(tmp_path)
-    text = path.read_text().replace('"table.bin"', '"../t.bin"')
+    text = path.read_text().replace('"table.bin"', f'"{name}"')
+    assert text != path.read_text()
     blank = text.replace(json.loads(text)["checksum"], "00000000")
     path.write_text(text.replace(json.loads(text)["checksum"], f"{zlib.crc32(blank.encode()):08x}"))
-    with pytest.raises(DamagedResultError):
+    with pytest.raises(DamagedResultError, match="does not match its checksum"):
         read_sealed(path)
 
 

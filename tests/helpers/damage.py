@@ -1,8 +1,10 @@
-"""Seeded damage to results folders: what disks, networks and people do to files."""
+"""Seeded damage to results folders: what disks, networks and people do to files, and what an attacker does."""
 
 import json
+import os
 import random
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vcpo_bench.errors import DamagedResultError
+from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.records import CELLS
 
 VALUES: list[Any] = [
@@ -30,6 +34,43 @@ def damage(folder: Path, chance: random.Random) -> str:
         kind, detail = remove, ""
         remove(file, chance)
     return f"{kind.__name__} {file.relative_to(folder)} {detail or ''}"
+
+
+def forge(folder: Path, chance: random.Random) -> str:
+    """Change values of one file of a folder and seal its cell again, as only somebody who means to do harm would."""
+    cells = sorted(path.parent for path in folder.glob(f"{CELLS}/*/cell.json"))
+    cell = chance.choice(cells)
+    file = chance.choice(sorted(cell.iterdir()))
+    kinds = [become_pipe, become_link]
+    if file.suffix == ".parquet":
+        kinds += [change_column, change_column, add_column, add_column, change_text, change_rows, many_rows] * 3
+    if file.name == "cell.json":
+        kinds += [change_value] * 20
+    kind = chance.choice(kinds)
+    try:
+        detail = kind(file, chance)
+    except (ValueError, LookupError, RecursionError, pa.ArrowException, OSError):
+        kind, detail = become_link, become_link(file, chance)
+    if (cell / "cell.json").is_file() and not (cell / "cell.json").is_symlink():
+        values = json.loads((cell / "cell.json").read_text())
+        if isinstance(values, dict):
+            _seal(cell, values, chance)
+    return f"{kind.__name__} {file.relative_to(folder)} {detail or ''}"
+
+
+def _seal(cell: Path, values: dict[str, Any], chance: random.Random) -> None:
+    for name in ("files", "checksum"):
+        values.pop(name, None)
+    try:
+        write_sealed(cell / "cell.json", values)
+    except (ValueError, TypeError, DamagedResultError):
+        return
+    if chance.random() < 0.1:  # a name that no file has
+        sealed = json.loads((cell / "cell.json").read_text())
+        sealed["files"][chance.choice(["a\0b", "\ud800", "..", "", ".", "x" * 300, "/etc/passwd"])] = {"bytes": 1}
+        sealed["checksum"] = "0" * 8
+        text = json.dumps(sealed, indent=1, sort_keys=True)
+        (cell / "cell.json").write_text(text.replace('"0' + "0" * 7, f'"{zlib.crc32(text.encode()):08x}'))
 
 
 def flip_bits(file: Path, chance: random.Random) -> None:
@@ -103,10 +144,53 @@ def change_column(file: Path, chance: random.Random) -> str:
     if chance.random() < 0.3:
         table = table.remove_column(place)
     else:
-        other = chance.choice(["x", None, -1, 2**62, float("nan"), float("inf"), 1e308, b"\xff", [1], True])
+        other = chance.choice(
+            ["x", None, -1, 0, 2**62, float("nan"), float("inf"), 1e308, 1e300, -1e300, 1e-300, b"\xff", [1], True]
+        )
         table = table.set_column(place, name, pa.array([other] * table.num_rows))
     pq.write_table(table, file)
     return name
+
+
+def add_column(file: Path, chance: random.Random) -> str:
+    """A column that no version has, or one that is there already."""
+    table = pq.read_table(file)
+    name = chance.choice(["key", "index", "row", "method", table.column_names[0], "a b", "\x1b[2J", "x" * 3000])
+    value = chance.choice([1, 0.5, "x", None, [1], {"a": 1}, True, b"\xff"])
+    pq.write_table(table.append_column(name, pa.array([value] * table.num_rows)), file)
+    return name[:20]
+
+
+def change_text(file: Path, chance: random.Random) -> str:
+    """Text that is missing, long, or no UTF-8."""
+    table = pq.read_table(file)
+    places = [place for place, kind in enumerate(table.schema.types) if kind == pa.string()]
+    place = chance.choice(places)
+    content = chance.choice([None, b"\xff\xfe", b"\xed\xa0\x80", b"", b"m" * 100_000, b"\0"])
+    values = pa.array([content] * table.num_rows, pa.binary())
+    texts = pa.StringArray.from_buffers(len(values), values.buffers()[1], values.buffers()[2], values.buffers()[0])
+    pq.write_table(table.set_column(place, table.column_names[place], texts), file)
+    return table.column_names[place]
+
+
+def many_rows(file: Path, chance: random.Random) -> str:
+    """Far more rows than the cell made, all equal, in a small file."""
+    table = pq.read_table(file)
+    rows = pa.array([0] * 200_000, pa.int64())
+    pq.write_table(table.slice(0, 1).take(rows), file, compression="zstd")
+    return str(len(rows))
+
+
+def become_pipe(file: Path, chance: random.Random) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def become_link(file: Path, chance: random.Random) -> str:
+    target = chance.choice(["/dev/zero", "/dev/null", "/etc/hostname", "nowhere", "."])
+    file.unlink()
+    file.symlink_to(target)
+    return target
 
 
 def change_rows(file: Path, chance: random.Random) -> str:

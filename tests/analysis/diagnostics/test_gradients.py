@@ -23,7 +23,7 @@ def test_noise_to_signal_from_norms_equals_the_covariance():
     direct = np.trace(covariance) / 32 / (summands.mean(axis=0) @ summands.mean(axis=0))
     found = noise_to_signal(float((summands**2).sum()), float(np.linalg.norm(whole)), 32)
     assert found == pytest.approx(direct)
-    assert np.isnan(noise_to_signal(1.0, 0.0, 32))
+    assert all(np.isnan(noise_to_signal(1.0, norm, 32)) for norm in (0.0, 1e-200, 1e300))
     assert noise_to_signal(4.0, 4.0, 4) == pytest.approx(0)  # four equal unit vectors: no noise
 
 
