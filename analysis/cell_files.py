@@ -53,9 +53,12 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
         if path.is_symlink():
             problems.append(Problem(folder, str(path.relative_to(folder)), key, IS_LINK))
             continue
-        tables = _newest_checkpoint(path) if partial else path
-        file = next((one for one in (tables, path) if (one / records.CELL_FILE).exists()), path) / records.CELL_FILE
+        file = path / records.CELL_FILE
         try:
+            tables = _newest_checkpoint(path) if partial else path
+            file = tables / records.CELL_FILE
+            if partial and not file.exists():  # it has begun, and written no checkpoint yet
+                continue
             facts = read_cell_file(file, ended=not partial)
             rows.append(_cell(facts, tables, controls, partial))
             files = seal_of(facts)

@@ -27,6 +27,9 @@ from vcpo_bench.progress import track
 GROUP = ["task", "method", "regime", "staleness", "lr", "control"]
 """The columns that identify a group of cells that differ only in their seed."""
 
+NO_CHECKPOINT = "a cell that is running can be read from its first checkpoint on, a few seconds after it began"
+_WHERE = "is it the folder given to `vcpo-bench run --out`?"
+
 
 class Verdicts(NamedTuple):
     """What was said of every cell, and what it rests on: a verdict on other values is no longer true."""
@@ -273,7 +276,7 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
         problems += damaged
         seals |= sealed
     if not rows:
-        reason = f": {problems[0]}" if problems else "; is it the folder given to `vcpo-bench run --out`?"
+        reason = f": {problems[0]}" if problems else f"; {NO_CHECKPOINT}" if include_partial else f"; {_WHERE}"
         raise UsageError(f"no finished cell in {', '.join(str(one) for one in folders)}{reason}")
     cells, repeats = drop_repeats(pd.DataFrame(rows))
     return Results(folders, cells, problems, repeats + comparability_notes(cells), seals)

@@ -41,7 +41,7 @@ def read_table_file(
         path: The file.
         columns: Schema from `records`. Any may be absent; other columns are read as they are.
         only: Names of the columns to read, where the file has them; None: all.
-        seal: Checksums that vouch for it; None: those in the `cell.json` or `state.json` beside it, if any.
+        seal: Checksums that vouch for it; None: those in the `state.json` or `cell.json` beside it, if any.
         most_rows: Most rows that it can have; None: unknown.
 
     Raises:
@@ -73,5 +73,5 @@ def seal_beside(path: Path) -> Seal | None:
     Raises:
         DamagedResultError: The file that holds them is damaged.
     """
-    holder = next((one for name in (CELL_FILE, STATE_FILE) if (one := path.with_name(name)).exists()), None)
+    holder = next((one for name in (STATE_FILE, CELL_FILE) if (one := path.with_name(name)).exists()), None)
     return None if holder is None else seal_of(read_sealed(holder))

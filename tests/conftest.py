@@ -207,7 +207,7 @@ def write_cell(
     }
     if partial:
         del facts["status"]
-    (cell / records.CELL_FILE).write_text(json.dumps(facts, indent=1))
+    (tables / records.CELL_FILE).write_text(json.dumps(facts, indent=1))
     return key
 
 

@@ -41,12 +41,15 @@ class Checked:
         path: Its folder or file.
         kind: What it is.
         damage: What is wrong, with the path of the file; empty: nothing.
+        unread: Why it could not be read, with the path of the file; empty: it was. That is no damage: another user may
+            be able to, or the same one later.
         sealed: Whether it has checksums. Without any, damage is noticed only where it makes a file unreadable.
     """
 
     path: Path
     kind: Kind
     damage: str = ""
+    unread: str = ""
     sealed: bool = True
 
 
@@ -64,7 +67,12 @@ def check_folder(results: Path) -> Iterator[Checked]:
             yield _checked(folder, "cell", partial(_verify_cell, folder))
         if folder.is_symlink():
             continue
-        for checkpoint in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
+        try:
+            checkpoints = [*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()]
+        except OSError as error:
+            yield _unread(folder, "checkpoint", error)
+            continue
+        for checkpoint in checkpoints:
             found = _check_state(checkpoint, "checkpoint")
             if not found.damage or not _goes_away(checkpoint):
                 yield found
@@ -141,8 +149,12 @@ def _checked(path: Path, kind: Kind, verify: Callable[[], dict[str, Any]]) -> Ch
     except DamagedResultError as error:
         return Checked(path, kind, str(error))
     except OSError as error:
-        return Checked(path, kind, f"{error.filename or path} cannot be read ({error.strerror})")
+        return _unread(path, kind, error)
     return Checked(path, kind, sealed=kind == "table" or seal_of(values) is not None)
+
+
+def _unread(path: Path, kind: Kind, error: OSError) -> Checked:
+    return Checked(path, kind, unread=f"{error.filename or path} cannot be read ({error.strerror})")
 
 
 def _verify_cell(folder: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import copymode
 from typing import Any
 
 from safetensors import SafetensorError
@@ -30,6 +31,7 @@ def write_state(folder: Path, key: str, tensors: Mapping[str, Tensor], scalars: 
     """
     save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / TENSORS_FILE)
     write_sealed(folder / STATE_FILE, {**scalars, "key": key})
+    copymode(folder / STATE_FILE, folder / TENSORS_FILE)  # safetensors hides its files from everyone else
 
 
 def read_state(folder: Path, config: CellConfig, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -30,18 +30,20 @@ def check(
     """Verify every bit of a results folder, and name what is damaged.
 
     Cells, checkpoints, fork states and tables are compared with the checksums written with them. The exit code is 1 if
-    something is damaged.
+    something is damaged or cannot be read; what cannot be read is never moved.
     """
     from vcpo_bench.bench.cells.check import check_folder
 
     checked = list(check_folder(folder))
-    damaged = [entry for entry in checked if entry.damage]
+    damaged, unread = [entry for entry in checked if entry.damage], [entry for entry in checked if entry.unread]
     for entry in damaged:
         say(entry.damage)
+    for entry in unread:
+        say(entry.unread)
     say(_summary(checked))
     if damaged and set_aside:
         _set_aside(folder, damaged)
-    if damaged:
+    if damaged or unread:
         raise typer.Exit(FAILED)
 
 
@@ -61,9 +63,10 @@ def _summary(checked: list[Checked]) -> str:
 
     kinds = Counter(entry.kind for entry in checked if entry.kind != "list of cells")
     parts = [counted(count, kind) for kind, count in kinds.items()] or ["no cell"]
-    damaged = sum(bool(entry.damage) for entry in checked)
+    damaged, unread = sum(bool(entry.damage) for entry in checked), sum(bool(entry.unread) for entry in checked)
     bare = sum(not entry.sealed for entry in checked)
     notes = [f"{damaged} damaged" if damaged else "nothing damaged"]
+    notes += [f"{unread} not readable, so not verified"] if unread else []
     notes += [f"{bare} with no checksums (an earlier version wrote them)"] if bare else []
     return f"{', '.join(parts)}: {', '.join(notes)}"
 

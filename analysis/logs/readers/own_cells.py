@@ -9,7 +9,7 @@ import numpy as np
 from vcpo_bench import records
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
-from vcpo_bench.analysis.results import load
+from vcpo_bench.analysis.results import NO_CHECKPOINT, load
 from vcpo_bench.errors import UsageError
 
 
@@ -27,11 +27,16 @@ def read_cell(path: Path, rows: LogRows) -> str:
     Raises:
         UsageError: The cell is damaged or has no updates.
     """
-    results = load(path.parent.parent, include_partial=True)
+    try:
+        results = load(path.parent.parent, include_partial=True)
+    except UsageError as error:
+        if path.name.endswith(records.PARTIAL_SUFFIX):
+            raise NotYetError(str(error)) from error
+        raise
     key = path.name.removesuffix(records.PARTIAL_SUFFIX)
     chosen = results.select([key])
     if chosen.cells.empty:
-        raise NotYetError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or 'it is no cell'}")
+        raise NotYetError(f"{path} cannot be read: {'; '.join(map(str, results.problems)) or NO_CHECKPOINT}")
     steps = chosen.steps.drop(columns="key")
     numeric = steps.select_dtypes("number").dropna(axis=1, how="all")  # NaN everywhere: the method has no such number
     if "step" not in numeric and results.damaged_keys():

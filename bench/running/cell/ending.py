@@ -1,4 +1,4 @@
-"""How a cell ends: its results, or what is recorded of one that failed, and what `cell.json` says of it."""
+"""What a cell leaves: checkpoints, its results, or what is recorded of one that failed, and its `cell.json`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
+
+
+def save_checkpoint(cell: PlannedCell, trainer: Trainer, folder: Path) -> None:
+    """Write a checkpoint that others can read too: `cell.json` in it says which cell it is of."""
+    write_sealed(folder / CELL_FILE, _facts(cell, trainer.step, trainer.recorder.seconds()), cover=False)
+    trainer.save(folder)
 
 
 def finish(cell: PlannedCell, store: CellStore, trainer: Trainer) -> tuple[str, str]:
@@ -60,7 +66,7 @@ def _write(
     reason = _reason(status, error, stopped)
     with store.finish(failed=status == "error") as folder:
         recorder.write(folder)
-        write_sealed(folder / CELL_FILE, _facts(cell, status, reason, error, steps_done, recorder.seconds()))
+        write_sealed(folder / CELL_FILE, _ended(cell, status, reason, error, steps_done, recorder.seconds()))
     return reason
 
 
@@ -93,7 +99,7 @@ def record_failure(
     try:
         with suppress(ClaimLostError), store.open(job=job, watch=watch):  # whoever took the cell over ends it
             recorder, steps_done = _recorded(cell, store)
-            facts = _facts(
+            facts = _ended(
                 cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
             )
             with store.finish(failed=True) as folder:
@@ -119,21 +125,23 @@ def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
     return recorder, recorder.updates
 
 
-def _facts(
+def _ended(
     cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
 ) -> dict[str, Any]:
+    ended = datetime.now(UTC).isoformat(timespec="seconds")
+    end = {"status": status, "reason": reason, "error": error, "ended": ended}
+    return _facts(cell, steps_done, seconds) | end
+
+
+def _facts(cell: PlannedCell, steps_done: int, seconds: float) -> dict[str, Any]:
     return {
         "key": cell.key,
         "config": cell.config.values(),
         "control": cell.control,
-        "status": status,
-        "reason": reason,
-        "error": error,
         "steps_done": steps_done,
         "rules_version": RULES_VERSION,
         "method_version": cell.config.parts.method.version,
         "seconds": seconds,
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "provenance": provenance() | gpu(cell.device or cell.config.device),
     }
 

@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.running.cell.ending import finish, finish_failed
+from vcpo_bench.bench.running.cell.ending import finish, finish_failed, save_checkpoint
 from vcpo_bench.bench.sharding.leader import build_leader
 from vcpo_bench.bench.sharding.other_ranks import RankDiedError
 from vcpo_bench.bench.training.build import build_trainer
@@ -189,7 +189,7 @@ def _train(trainer: Trainer, cell: PlannedCell, store: CellStore, keep_every: in
             store.keep(trainer.step, trainer.save)
         if pace.due() and not trainer.status:
             with pace.writing(), store.checkpoint(trainer.step) as folder:
-                trainer.save(folder)
+                save_checkpoint(cell, trainer, folder)
         if now - told > PROGRESS_SECONDS:
             store.claim.note = {"step": trainer.step, "reward": reward, "ess": ess}
             emit("progress", cell.key, trainer.step, reward, ess)

@@ -13,7 +13,7 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.devices import release_memory
 from vcpo_bench.bench.running.cell import run_cell
-from vcpo_bench.bench.running.cell.ending import finish, finish_failed
+from vcpo_bench.bench.running.cell.ending import finish, finish_failed, save_checkpoint
 from vcpo_bench.bench.running.cell.run_cell import CheckpointPace, Emit
 from vcpo_bench.bench.stack.stack import Advanced, Stack
 from vcpo_bench.bench.training.step_observer import ObserverFactory
@@ -173,7 +173,7 @@ def _keep(members: _Members, advanced: dict[Trainer, Advanced], keep_every: int)
 def _save(members: _Members) -> None:
     for member in list(members.active):
         with members.released_if_taken_over(member.cell), member.store.checkpoint(member.trainer.step) as folder:
-            member.trainer.save(folder)
+            save_checkpoint(member.cell, member.trainer, folder)
 
 
 def _tell(members: _Members, advanced: dict[Trainer, Advanced]) -> None:

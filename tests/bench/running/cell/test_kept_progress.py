@@ -18,6 +18,7 @@ from vcpo_bench.bench.feeding.source import PlannedSource
 from vcpo_bench.bench.running.cell import run_cell as running
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.files import checksums
 from vcpo_bench.records.settings import CellSettings
 
 STEPS = 6
@@ -38,7 +39,7 @@ def _a_checkpoint_at_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
                 store.keep(trainer.step, trainer.save)
             if not trainer.status:
                 with store.checkpoint(trainer.step) as folder:
-                    trainer.save(folder)
+                    running.save_checkpoint(cell, trainer, folder)
 
     monkeypatch.setattr(running, "_train", impatient)
 
@@ -132,15 +133,15 @@ def test_a_disk_that_does_not_answer_while_resuming_costs_no_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted(tmp_path, monkeypatch, 4)
-    real = Path.open
+    real = checksums.open_regular
 
-    def broken(path: Path, *arguments: Any, **options: Any) -> Any:
+    def broken(path: Path) -> Any:
         if path.name == "state.safetensors":
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-        return real(path, *arguments, **options)
+        return real(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", broken)
+        patch.setattr(checksums, "open_regular", broken)
         assert run(tmp_path)[0] == "error"
     steps = began_at(monkeypatch)
     assert run(tmp_path)[0] == "completed"
