@@ -1,12 +1,13 @@
 """The evidence of one optimizer step, as padded tensors of P prompts x G responses x T tokens."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from vcpo_bench.methods.core.errors import BatchError
+from vcpo_bench.methods.core.field_types import as_rows, as_tensor, check_count, check_number, check_state
 
 ROW_AXES = (-2, -1)
 """Prompts and responses, the axes of a tensor with one number per row."""
@@ -29,6 +30,8 @@ _TOKEN_FLOATS = (
     "router_shift",
 )
 _ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
+_NEEDED = ("logp", "behavior_logp", "mask", "valid", "reward", "version")
+_TENSORS = tuple(dict.fromkeys((*_NEEDED, *_TOKEN_FLOATS, *_ROW_FLOATS, "void_turn", "rows")))
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -99,6 +102,12 @@ class Batch:
     rows: Tensor | None = None
 
     def __post_init__(self) -> None:
+        for name in _TENSORS:
+            if getattr(self, name) is not None or name in _NEEDED:
+                as_tensor(name, getattr(self, name))
+        check_count("now", self.now)
+        check_number("update_norm", self.update_norm)
+        check_state(self.state)
         for name in ("logp", *_TOKEN_FLOATS, *_ROW_FLOATS):
             object.__setattr__(self, name, _evidence(getattr(self, name)))
         shape = self.logp.shape
@@ -187,33 +196,41 @@ class Batch:
             **optional: Any other tensor field of the class.
 
         Raises:
-            BatchError: For an unknown field or rows that do not match.
+            BatchError: For an unknown field, rows that do not match, or anything that is no tensor where one belongs.
         """
-        names = {each.name for each in fields(cls)}
+        names = set(_TENSORS) - {*_NEEDED, "rows"}
         unknown = sorted(set(optional) - names)
         if unknown:
-            raise BatchError(f"unknown field {unknown[0]!r}; a batch has {', '.join(sorted(names))}")
+            raise BatchError(f"unknown field {unknown[0]!r}; besides its arguments it takes {', '.join(sorted(names))}")
+        logp, group = as_tensor("logp", logp), as_tensor("group", group)
+        check_count("group", group)
+        check_count("now", now)
         if logp.dim() != 2 or group.shape != logp.shape[:1]:
             raise BatchError(f"logp must be [B, T] and group [B]; got {list(logp.shape)} and {list(group.shape)}")
         if version is None:
+            if isinstance(now, Tensor) and now.dim():
+                raise BatchError(f"now has shape {list(now.shape)}; the rows of one run have one number")
             version = torch.zeros(logp.shape, dtype=torch.int64, device=logp.device) + torch.as_tensor(now)
         if 0 in logp.shape:
             raise BatchError(f"logp has shape {list(logp.shape)}; an update needs a row and a token at least")
-        slots, prompts, width = _slots(group)
+        slots, prompts, width = _slots(as_rows("group", group, len(logp), logp))
         given = {
             "logp": logp,
             "behavior_logp": behavior_logp,
-            "mask": mask.bool(),
+            "mask": mask,
             "reward": reward,
             "version": version,
         }
         given |= {name: value for name, value in optional.items() if value is not None}
-        given = {name: value.detach() for name, value in given.items()}
+        given = {name: as_rows(name, value, len(logp), logp).detach() for name, value in given.items()}
+        given["mask"] = given["mask"].bool()
         valid = torch.zeros(prompts * width, dtype=torch.bool, device=logp.device)
         valid[slots] = True
-        padded = {name: _scatter(name, value, slots, prompts, width) for name, value in given.items()}
+        padded = {name: _scatter(value, slots, prompts, width) for name, value in given.items()}
         whole = valid.reshape(prompts, width)
-        return cls(**padded, valid=whole, now=now, state=state or {}, update_norm=update_norm, rows=slots)
+        return cls(
+            **padded, valid=whole, now=now, state={} if state is None else state, update_norm=update_norm, rows=slots
+        )
 
     def to_rows(self, tensor: Tensor) -> Tensor:
         """Undo `from_rows`: `[P, G, ...]` to `[B, ...]` in the original order of the rows.
@@ -244,9 +261,7 @@ def _slots(group: Tensor) -> tuple[Tensor, int, int]:
     return index * width + place, len(counts), width
 
 
-def _scatter(name: str, value: Tensor, slots: Tensor, prompts: int, width: int) -> Tensor:
-    if value.shape[0] != len(slots):
-        raise BatchError(f"{name} has {value.shape[0]} rows; expected {len(slots)}")
+def _scatter(value: Tensor, slots: Tensor, prompts: int, width: int) -> Tensor:
     padded = value.new_zeros((prompts * width, *value.shape[1:]))
     padded[slots] = value
     return padded.reshape(prompts, width, *value.shape[1:])
