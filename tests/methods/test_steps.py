@@ -70,12 +70,14 @@ def test_the_halves_of_vcpo(make_rows: Make) -> None:
     assert torch.allclose(parse_method("vcpo(baseline=group,ess=off)")(batch).coefficients, tis)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("inverse-lag", 1 / 8), ("inverse-sqrt-lag", 8**-0.5)])
-def test_lag_rules(make_rows: Make, text: str, expected: float) -> None:
+@pytest.mark.parametrize(("text", "power"), [("inverse-lag", -1.0), ("inverse-sqrt-lag", -0.5)])
+def test_lag_rules(make_rows: Make, text: str, power: float) -> None:
     version = torch.tensor([[[0, 5], [6, 6]]])
     batch = make_rows([[0.0, 0.0], [0.0, 0.0]], [1.0, -1.0], version=version, now=7)
-    assert scale(text, batch) == pytest.approx(expected)
-    assert scale(f"{text}(of=mean)", batch) > expected
+    assert scale(text, batch) == pytest.approx((1 + 7) ** power)
+    assert scale(f"{text}(of=mean)", batch) == pytest.approx((1 + (7 + 1) / 2) ** power)
+    alone = replace(batch, mask=torch.tensor([[[True, True], [False, False]]]))  # a row without tokens has no lag
+    assert scale(f"{text}(of=mean)", alone) == pytest.approx((1 + 7) ** power)
     empty = replace(batch, mask=torch.zeros_like(batch.mask))
     assert scale(text, empty) == 0.0
 

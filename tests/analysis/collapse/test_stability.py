@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.collapse.stable_learning_rates import frontier, stable_rates
+from vcpo_bench.analysis.collapse.stable_learning_rates import _effective_runs, frontier, stable_rates
 
 RATES = (3e-5, 1e-4, 3e-4, 1e-3)
 
@@ -152,3 +152,20 @@ def test_a_regime_that_fails_at_other_rates_does_not_move_the_exponent():
     alone, both = (frontier(table).iloc[0] for table in (one, pd.concat([one, other], ignore_index=True)))
     assert both["low"] < 1 < both["high"]
     assert both["high"] - both["low"] < alone["high"] - alone["low"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "counted"),
+    [
+        (([0, 0, 0], [1, 0, 0]), 1.8),  # within 1, expected 2 * 3 * 0.25: r = 1/3, and 3 / (1 + 2 r)
+        (([0, 0, 0], [1, 1, 1]), 1.0),  # all or none: a configuration is one run
+        (([1, 0, 0], [1, 1, 0]), 3.0),  # more within than chance gives: seeds are runs of their own
+        (([0, 0, 0], [1, 0, 0], [1, 1, 0]), 3 / (1 + 2 / 9)),  # within 2, expected 3 * 3 * 0.25: r = 1/9
+    ],
+)
+def test_as_how_many_runs_seeds_count(failed: tuple[list[int], ...], counted: float) -> None:
+    """Kish's design effect, with a predicted share of failures of one half everywhere."""
+    table = pd.DataFrame({"share": [np.mean(one) for one in failed], "size": [float(len(one)) for one in failed]})
+    assert _effective_runs(table, np.zeros(len(table))) == pytest.approx([counted] * len(table))
+    alone = pd.concat([table, pd.DataFrame({"share": [1.0], "size": [1.0]})], ignore_index=True)
+    assert _effective_runs(alone, np.zeros(len(alone))) == pytest.approx([counted] * len(table) + [1.0])
