@@ -16,7 +16,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-NOT_SHIPPED = ("tests", "docs", "tools", "notebooks", "examples", "results", "build", "dist")
+NOT_SHIPPED = ("tests", "docs", "studies", "tools", "notebooks", "examples", "results", "build", "dist")
 COMMIT_FILE = "built_from.json"
 DEVELOPMENT_MODULES = ("setup", "noxfile", "conftest")
 
