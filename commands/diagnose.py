@@ -18,7 +18,10 @@ FAILED = 1
 def diagnose(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH", help="Log file or run folder. Give several for parts of one run, oldest first."),
+        typer.Argument(
+            metavar="PATH",
+            help="Log file, run folder, or a folder of runs. Give several for parts of one run, oldest first.",
+        ),
     ],
     framework: Annotated[str, FRAMEWORK] = "auto",
     mapping: Annotated[str, MAP] = "",
@@ -38,7 +41,7 @@ def diagnose(
         str,
         typer.Option(
             metavar="VERDICTS",
-            help="Exit with 1 if the verdict is one of these: collapsed, dip, stall, healthy, 'cannot tell'.",
+            help="Exit with 1 if a verdict is one of these: collapsed, declining, dip, stall, healthy, 'cannot tell'.",
         ),
     ] = "",
 ) -> None:
@@ -47,14 +50,19 @@ def diagnose(
     Reads the logs of verl, TRL, prime-rl, slime, AReaL, NeMo-RL, SkyRL, OpenRLHF, PipelineRL, open-instruct,
     tinker-cookbook and vcpo-bench. The verdict comes from the reward only. Signals are listed
     in the order in which they left their own history, and each possible cause with the evidence for and against it.
+    A folder of several runs gives an index of them.
     """
     import json
 
     from vcpo_bench.analysis.diagnosis import diagnose as find
     from vcpo_bench.analysis.diagnosis import read_run
     from vcpo_bench.analysis.diagnosis.diagnosis import VERDICTS
+    from vcpo_bench.analysis.diagnosis.index import index_runs
+    from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
     from vcpo_bench.errors import UsageError
     from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
+    from vcpo_bench.reports.terminal.diagnosis_index import index_text
+    from vcpo_bench.reports.writers.diagnosis_index import write_index
     from vcpo_bench.reports.writers.diagnosis_page import write_diagnosis
 
     failing = [verdict.strip() for verdict in fail_on.split(",") if verdict.strip()]
@@ -62,8 +70,21 @@ def diagnose(
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
     check_file("--html", html)
     columns = parse_map(mapping)
-    run = read_run(paths, framework, columns)
-    diagnosis = find(run, read_baseline(baseline, framework, columns) if baseline else None, calibration)
+    reference = read_baseline(baseline, framework, columns) if baseline else None
+    try:
+        run = read_run(paths, framework, columns)
+    except SeveralRunsError as several:
+        if len(paths) > 1:
+            raise
+        rows = index_runs(several.runs, lambda path: read_run(path, framework, columns), reference, calibration)
+        if html is not None:
+            write_index(rows, Path(paths[0]), html)
+        facts = [row.found.as_dict() if row.found else {"path": str(row.path), "problem": row.problem} for row in rows]
+        say(json.dumps(facts, indent=2, allow_nan=False) if as_json else index_text(rows, Path(paths[0])))
+        if any(row.found is not None and row.found.verdict in failing for row in rows):
+            raise typer.Exit(FAILED) from None
+        return
+    diagnosis = find(run, reference, calibration)
     if html is not None:
         write_diagnosis(diagnosis, html)
     say(json.dumps(diagnosis.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(diagnosis))
@@ -78,5 +99,6 @@ VERB = Verb(
         "vcpo-bench diagnose checkpoints/my-run",
         "vcpo-bench diagnose run.jsonl --html run.html --fail-on collapsed",
         "vcpo-bench diagnose log.csv --map reward=score,entropy=policy_entropy",
+        "vcpo-bench diagnose checkpoints --html index.html --baseline checkpoints/good",
     ),
 )

@@ -11,6 +11,7 @@ from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.own_cells import cells_of, is_cell
 from vcpo_bench.analysis.logs.readers.stores import SQLITE_MAGIC
 from vcpo_bench.analysis.logs.readers.token_dumps import dump_step
+from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
 from vcpo_bench.errors import UsageError
 
 KINDS = ("cell", "jsonl", "trainer_state", "tensorboard", "wandb", "sqlite", "mlruns", "csv", "console")
@@ -73,8 +74,7 @@ def find_sources(path: Path) -> tuple[list[LogFiles], list[Path], list[str]]:
         raise UsageError(f"{path} is a pipe or a device, which is not read; write the log to a file")
     if cells := cells_of(path):
         if len(cells) > 1:
-            shown = ", ".join(str(cell) for cell in cells[:3])
-            raise UsageError(f"{path} holds {len(cells)} cells; diagnose one of them, such as {shown}")
+            raise SeveralRunsError(path, cells)
         return [LogFiles("cell", cells[0].name, cells)], [], []
     return _in_folder(path)
 

@@ -20,7 +20,7 @@ from vcpo_bench.analysis.logs.readers.trainer_state import read_trainer_state
 from vcpo_bench.analysis.logs.readers.wandb_offline import read_wandb
 from vcpo_bench.analysis.logs.rows import LogRows, Resume
 from vcpo_bench.analysis.logs.run import LoggedRun
-from vcpo_bench.errors import UsageError
+from vcpo_bench.analysis.logs.several_runs import SeveralRunsError, by_folder
 
 _READERS = {
     "jsonl": read_jsonl,
@@ -110,11 +110,7 @@ def _read_sources(sources: list[LogFiles], rows: LogRows, root: Path) -> str:
             continue
         shared = set(part.kept()) & set(rows.kept())
         if number and shared:
-            shown = ", ".join(str(_place(root, one)) for one in sources[:4])
-            raise UsageError(
-                f"{root} holds {len(sources)} logs with the same names; give one of them ({shown}), or, if they are "
-                "parts of one run, all of them in order"
-            )
+            raise SeveralRunsError(root, by_folder(root, [_place(root, one) for one in sources]))
         rows.absorb(part)
     return ""
 

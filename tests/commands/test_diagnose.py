@@ -79,11 +79,34 @@ def test_a_cell_of_ours(partial: bool, make_results: Callable[..., Path], tmp_pa
     assert found["columns"]["ess_ratio"]["tag"] == "exact"
 
 
-def test_a_folder_of_several_cells_is_asked_about(make_results: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_folder_of_several_cells_is_an_index(make_results: Callable[..., Path], tmp_path: Path) -> None:
     folder = make_results(tmp_path, methods=["tis"], lags=[1, 16], seeds=[0], controls=False)
     result = call("diagnose", str(folder))
-    assert result.exit_code == 2
-    assert "holds 2 cells; diagnose one of them" in result.output
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("2 runs: ")
+
+
+def test_many_runs_are_rows_the_worst_first(tmp_path: Path) -> None:
+    for name, cause in (("a-good", "healthy"), ("b-bad", "lag and weights")):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        write_jsonl(tmp_path / "runs" / name / "metrics.jsonl", rows_of(planted(cause), "vcpo-fork"))
+    (tmp_path / "runs" / "c-odd").mkdir()
+    write_jsonl(tmp_path / "runs" / "c-odd" / "metrics.jsonl", [{"step": 1, "x": 1.0}])
+    page = tmp_path / "index.html"
+    result = call("diagnose", str(tmp_path / "runs"), "--html", str(page), "--fail-on", "collapsed")
+    assert result.exit_code == 1
+    rows = [line.split() for line in result.output.splitlines() if line[:2] in ("a-", "b-", "c-")]
+    assert [row[:2] for row in rows] == [["b-bad", "collapsed"], ["a-good", "healthy"], ["c-odd", "not"]]
+    assert rows[0][2:6] == ["150", "lag", "and", "weights"]
+    assert set(rows[0][-1]) <= set("▁▂▃▄▅▆▇█")
+    text = page.read_text()
+    assert text.count("<svg") == 2
+    assert "<script" not in text
+    answers = json.loads(call("diagnose", str(tmp_path / "runs"), "--json").output)
+    assert [one.get("problem", "")[:2] for one in answers] == ["", "", "no"]
+    compared = call("diagnose", str(tmp_path / "runs"), "--baseline", str(tmp_path / "runs" / "a-good")).output
+    assert "b-bad: " in compared
+    assert "leaves the reference at step 120" in compared
 
 
 def test_names_mapped_for_the_run_stay_mapped_where_the_reference_has_them(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_two_runs_in_one_folder_are_asked_about(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         write_jsonl(tmp_path / name / "log.jsonl", rows_of(planted("healthy"), "verl"))
-    with pytest.raises(UsageError, match=r"2 logs with the same names; give one of them \(.*a/log\.jsonl"):
+    with pytest.raises(UsageError, match=r"holds 2 runs; give one of them \(.*/a, "):
         read_run(tmp_path)
 
 
