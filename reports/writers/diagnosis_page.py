@@ -12,12 +12,18 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.analysis.diagnosis import Diagnosis, Series
+from vcpo_bench.analysis.diagnosis.chain import chain_sentence
+from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
 from vcpo_bench.files.atomic import write_text
 
-WIDTH, HEIGHT = 720, 150
+WIDTH, HEIGHT = 560, 84
 _MARGIN_LEFT, _MARGIN_BOTTOM, _MARGIN_TOP = 56, 20, 8
 _MOST_POINTS = 720
 _LEADING = ("eval_reward", "reward")
+_FIRST = 5
+"""Curves beside the advice."""
+_DECADE = 10.0
+"""A signal, not a reward, whose values above 0 differ by more than this factor is drawn on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +49,16 @@ def diagnosis_page(found: Diagnosis) -> str:
     environment.filters["num"] = lambda value: "" if math.isnan(value) else f"{value:.4g}"
     template = environment.from_string((templates / "diagnosis.html.j2").read_text(encoding="utf-8"))
     style = (templates / "page.css").read_text(encoding="utf-8")
+    panels = _panels(found)
+    first = min(_FIRST, sum(name in found.run.series for name in _LEADING) + len(found.departures))
     return template.render(
         found=found,
         run=found.run,
         outcome=found.outcome,
-        panels=_panels(found),
+        chain=chain_sentence(found.chain),
+        resume=how_to_resume(found.run.framework),
+        leading=panels[:first],
+        panels=panels[first:],
         style=Markup(style),
         has_onset=_has_onset(found),
     )
@@ -87,7 +98,8 @@ def _curve(series: Series, span: tuple[float, float], onset: float, left: float)
     every = -(-values.size // _MOST_POINTS)
     steps, values = steps[::every], values[::every]
     low, high = float(values.min()), float(values.max())
-    log = series.column.log and low > 0
+    wide = low > 0 and high / low > _DECADE and series.column.unit != "reward"
+    log = low > 0 and (series.column.log or wide)
     shown = np.log(values) if log else values
     bottom, top = float(shown.min()), float(shown.max())
     rise = (top - bottom) or 1.0

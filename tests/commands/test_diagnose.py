@@ -139,3 +139,19 @@ def test_a_table_with_another_separator_is_read(separator: str, tmp_path: Path) 
     assert "up to step 199" in result.output
     (tmp_path / "twice.csv").write_text("\n".join(f"{line}{separator}{line}" for line in lines))
     assert "two columns are called step" in call("diagnose", str(tmp_path / "twice.csv")).stderr
+
+
+def test_the_page_begins_with_what_happened_and_what_to_try(tmp_path: Path) -> None:
+    gap = [0.01 if step < 90 else 0.5 for step in range(200)]
+    rewards = [0.6 if step < 150 else 0.02 for step in range(200)]
+    rows = [
+        {"step": step, "critic/score/mean": rewards[step], "training/rollout_probs_diff_mean": gap[step]}
+        for step in range(200)
+    ]
+    page = tmp_path / "page.html"
+    assert call("diagnose", str(write_jsonl(tmp_path / "run.jsonl", rows)), "--html", str(page)).exit_code == 0
+    text = page.read_text()
+    places = [text.index(said) for said in ("Engine gap up from 90", "Try next", "What moved", "<h2>Causes")]
+    assert places == sorted(places)
+    curves = text[text.index("What moved") :].split("<svg")[1:3]
+    assert ["log axis" in one for one in curves] == [False, True], "the reward is not, the gap is on a log axis"

@@ -127,7 +127,7 @@ def test_what_waiting_cannot_mend_is_said_at_once(tmp_path: Path) -> None:
         Follower(tmp_path / "run.pkl").poll()
     for name in ("a.jsonl", "b.jsonl"):
         write(tmp_path / name, 0, 5)
-    with pytest.raises(UsageError, match="2 logs with the same names"):
+    with pytest.raises(UsageError, match="holds 2 runs"):
         Follower(tmp_path).poll()
 
 
