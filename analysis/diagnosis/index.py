@@ -30,6 +30,10 @@ class IndexedRun:
     found: Diagnosis | None
     problem: str = ""
 
+    def name(self, root: Path) -> str:
+        """The path below the folder that was asked for."""
+        return str(self.path.relative_to(root)) if self.path.is_relative_to(root) else str(self.path)
+
     @property
     def first_cause(self) -> str:
         """Name of the first probable cause; empty without one."""

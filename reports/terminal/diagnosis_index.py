@@ -23,7 +23,7 @@ def index_text(rows: Sequence[IndexedRun], root: Path) -> str:
         onset = math.nan if row.found is None else row.found.onset
         verdict = "not read" if row.found is None else row.found.verdict
         shown = "" if math.isnan(onset) else f"{onset:g}"
-        cells.append((run_name(row, root), verdict, shown, row.first_cause or row.problem, sparkline(row.curve)))
+        cells.append((row.name(root), verdict, shown, row.first_cause or row.problem, sparkline(row.curve)))
     widths = [max(len(line[at]) for line in cells) for at in range(3)]
     cause = max((len(row.first_cause) for row in rows), default=0)
     widths.append(max(cause, len("first cause")))
@@ -31,16 +31,11 @@ def index_text(rows: Sequence[IndexedRun], root: Path) -> str:
     counts = ", ".join(
         f"{sum(_verdict(row) == one for row in rows)} {one}" for one in dict.fromkeys(map(_verdict, rows))
     )
-    compared = [f"  {run_name(row, root)}: {row.against_baseline}" for row in rows if row.against_baseline]
+    compared = [f"  {row.name(root)}: {row.against_baseline}" for row in rows if row.against_baseline]
     blocks = [f"{len(rows)} runs: {counts}", "\n".join(line.rstrip() for line in lines)]
     if compared:
         blocks.append("\n".join(["First against the reference run (another seed of it may differ as much)", *compared]))
     return "\n\n".join([*blocks, "One of them in full: vcpo-bench diagnose RUN"])
-
-
-def run_name(row: IndexedRun, root: Path) -> str:
-    """The path of a run below the folder that was asked for."""
-    return str(row.path.relative_to(root)) if row.path.is_relative_to(root) else str(row.path)
 
 
 def sparkline(values: NDArray[np.float64]) -> str:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.diagnosis.chain import chain_sentence
 from vcpo_bench.analysis.diagnosis.index import IndexedRun
 from vcpo_bench.files.atomic import write_text
-from vcpo_bench.reports.terminal.diagnosis_index import run_name
 
 _WIDTH, _HEIGHT, _MOST_POINTS = 160, 28, 160
 
@@ -32,7 +31,7 @@ def index_page(rows: Sequence[IndexedRun], root: Path) -> str:
     environment.filters["num"] = lambda value: "" if np.isnan(value) else f"{value:.6g}"
     template = environment.from_string((templates / "diagnosis_index.html.j2").read_text(encoding="utf-8"))
     lines = [
-        (run_name(row, root), row, chain_sentence(row.found.chain) if row.found is not None else "", curve(row.curve))
+        (row.name(root), row, chain_sentence(row.found.chain) if row.found is not None else "", curve(row.curve))
         for row in rows
     ]
     style = Markup((templates / "page.css").read_text(encoding="utf-8"))
