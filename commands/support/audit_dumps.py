@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from vcpo_bench.bench.replay.verify import Finding
+    from vcpo_bench.bench.replay.verify import VersionVerdict
 
 
 def holds_dumps(folder: Path) -> bool:
@@ -23,7 +23,7 @@ def holds_dumps(folder: Path) -> bool:
     return any(dump_step(path) is not None for path in folder.rglob("*.jsonl"))
 
 
-def audit_dumps(folder: Path, alpha: float, honest: int) -> Iterator[Finding]:
+def audit_dumps(folder: Path, alpha: float, honest: int) -> Iterator[VersionVerdict]:
     """A finding for every dump after the first steps.
 
     Args:

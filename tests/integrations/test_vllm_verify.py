@@ -12,7 +12,7 @@ from vllm_models import TOLERANCE, config, save_model
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.replay.mismatch import COMPONENTS, attribute, open_rig
-from vcpo_bench.bench.replay.verify import Canaries, Finding
+from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
 from vcpo_bench.bench.samplers.vllm_engine import engine as local_engine
@@ -108,7 +108,7 @@ def prompts(index: int) -> Tensor:
     return torch.randint(3, 90, (8, PROMPT), generator=torch.Generator().manual_seed(index))
 
 
-def pushed(policy: CausalPolicy, sampler: Sampler, pushes: int) -> Iterator[Finding]:
+def pushed(policy: CausalPolicy, sampler: Sampler, pushes: int) -> Iterator[VersionVerdict]:
     """Findings after each push, while the trainer's weights drift."""
     generator = torch.Generator().manual_seed(5)
     sampler.push(policy.named_parameters(), 0)

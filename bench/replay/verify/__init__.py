@@ -2,6 +2,6 @@
 
 from vcpo_bench.bench.replay.verify.canaries import Canaries
 from vcpo_bench.bench.replay.verify.cells import verify_cell
-from vcpo_bench.bench.replay.verify.findings import Finding
+from vcpo_bench.bench.replay.verify.findings import VersionVerdict
 
-__all__ = ["Canaries", "Finding", "verify_cell"]
+__all__ = ["Canaries", "VersionVerdict", "verify_cell"]

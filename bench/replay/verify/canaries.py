@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.replay.other_weights import weights_of
-from vcpo_bench.bench.replay.verify.findings import Finding, Gaps, explained, judge
+from vcpo_bench.bench.replay.verify.findings import Gaps, VersionVerdict, explained, judge
 from vcpo_bench.bench.replay.verify.gaps import gaps_under
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.trajectories import Responses, Rollout
@@ -69,7 +69,7 @@ class Canaries:
         self._honest = np.concatenate([self._honest, *found])
         self._remember(version)
 
-    def check(self, generate: Generate, version: int) -> Finding:
+    def check(self, generate: Generate, version: int) -> VersionVerdict:
         """Check a push that has just been made.
 
         Args:
@@ -88,7 +88,9 @@ class Canaries:
         self._remember(version)
         return finding
 
-    def _explain(self, finding: Finding, version: int, asked: list[tuple[Tensor, Rollout]], repeated: int) -> Finding:
+    def _explain(
+        self, finding: VersionVerdict, version: int, asked: list[tuple[Tensor, Rollout]], repeated: int
+    ) -> VersionVerdict:
         others: dict[int, Gaps] = {}
         for past, state in self._past:
             with weights_of(self.policy, state):

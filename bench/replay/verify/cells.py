@@ -14,7 +14,7 @@ from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.replay import one_thread
 from vcpo_bench.bench.replay.verify.canaries import Canaries
-from vcpo_bench.bench.replay.verify.findings import Finding, Gaps, TooFewHonestError, explained, judge
+from vcpo_bench.bench.replay.verify.findings import Gaps, TooFewHonestError, VersionVerdict, explained, judge
 from vcpo_bench.bench.replay.verify.gaps import gaps_under
 from vcpo_bench.bench.replay.verify.stored import Recorded, StoredRun
 from vcpo_bench.bench.samplers.published import PublishedPolicy
@@ -33,7 +33,7 @@ _LEAST = 8
 
 def verify_cell(
     cell: RecordedCell, alpha: float = 1e-3, sample: int = 64, honest: int = 0, canaries: bool = True
-) -> Iterator[Finding]:
+) -> Iterator[VersionVerdict]:
     """Findings for every declared version whose weights are stored, then for the push of every stored version.
 
     Args:
@@ -114,7 +114,7 @@ class _Verifier:
         self._load(version)
         return gaps_under(self.engine.policy, rows.given, rows.reported, rows.counted)
 
-    def test(self, version: int, rows: Recorded, honest: Gaps | None, level: float) -> Finding:
+    def test(self, version: int, rows: Recorded, honest: Gaps | None, level: float) -> VersionVerdict:
         """Test what declares a version."""
         gaps = self.gaps(version, rows)
         known = self._drawn(version) if honest is None else honest
@@ -139,7 +139,7 @@ class _Verifier:
             found.append(gaps_under(self.engine.policy, given, batch.behavior_logp.flatten(0, 1), given.mask))
         return np.concatenate(found)
 
-    def pushes(self, versions: list[int], level: float) -> Iterator[Finding]:
+    def pushes(self, versions: list[int], level: float) -> Iterator[VersionVerdict]:
         """Push stored versions to the cell's sampler, in order, and check what it answers after each."""
         config, task, learner = self.config, self.run.task, self._opened()
         pushed = PublishedPolicy.under(self.regime, learner, config.seed, open_sampler(config, task, learner))

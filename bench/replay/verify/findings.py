@@ -38,7 +38,7 @@ def p_value(tested: int, honest: int, above: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VersionVerdict:
     """What was found of the responses that declare one version.
 
     Attributes:
@@ -75,7 +75,7 @@ class Finding:
         return f"{self.what} is FALSE: {count} ({gaps}, p = {self.p:.0e}); {self.cause}"
 
 
-def judge(what: str, gaps: Gaps, honest: Gaps, level: float) -> Finding:
+def judge(what: str, gaps: Gaps, honest: Gaps, level: float) -> VersionVerdict:
     """Test the gaps of trajectories against honest ones.
 
     Args:
@@ -91,10 +91,12 @@ def judge(what: str, gaps: Gaps, honest: Gaps, level: float) -> Finding:
         raise TooFewHonestError(f"{len(gaps)} trajectories against {len(honest)} honest ones cannot reach {level:g}")
     bound = max(float(honest.max()), ROUNDING)
     rows = tuple(np.flatnonzero(~(gaps <= bound)).tolist())
-    return Finding(what, rows, len(gaps), float(gaps.max()), bound, p_value(len(gaps), len(honest), len(rows)), level)
+    return VersionVerdict(
+        what, rows, len(gaps), float(gaps.max()), bound, p_value(len(gaps), len(honest), len(rows)), level
+    )
 
 
-def explained(finding: Finding, declared: int, others: Mapping[int, Gaps]) -> Finding:
+def explained(finding: VersionVerdict, declared: int, others: Mapping[int, Gaps]) -> VersionVerdict:
     """The finding with the versions that fit what lies above.
 
     Args:

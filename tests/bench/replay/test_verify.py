@@ -18,7 +18,7 @@ from vcpo_bench.bench.feeding.source import PlannedSource
 from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
-from vcpo_bench.bench.replay.verify import Canaries, Finding, verify_cell
+from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict, verify_cell
 from vcpo_bench.bench.replay.verify.findings import explained, judge, p_value, spans
 from vcpo_bench.bench.replay.verify.stored import _by_version, _Rows
 from vcpo_bench.bench.training.build import build_trainer
@@ -70,7 +70,7 @@ def prompts(index: int) -> Tensor:
     return torch.randint(VOCABULARY, (8, 4), generator=torch.Generator().manual_seed(index))
 
 
-def pushed(engine: CopyEngine, learner: TinyPolicy, pushes: int, noise: float = 0.0) -> Iterator[Finding]:
+def pushed(engine: CopyEngine, learner: TinyPolicy, pushes: int, noise: float = 0.0) -> Iterator[VersionVerdict]:
     """Findings after each push, while the learner's weights drift like those of a run."""
     generator = torch.Generator().manual_seed(5)
 
