@@ -21,7 +21,7 @@ OPERATING = 0.1
 """At most 1 in 10 healthy training runs is ever alarmed."""
 
 
-class Setting(NamedTuple):
+class TunedDetector(NamedTuple):
     """A detector's setting, and how many failures of the training runs it catches."""
 
     window: int
@@ -58,19 +58,19 @@ def peaks(choices: Levels, time: Clock) -> dict[tuple[int, int], Array]:
 
 def tune(
     choices: Levels, highest: dict[tuple[int, int], Array], time: Clock, panel: Panel, train: Flags
-) -> Setting | None:
+) -> TunedDetector | None:
     """The best setting at the operating point; None without healthy and failed training runs."""
     known = np.isfinite(next(iter(choices.values()))).any(axis=1)
     healthy, failed = train & known & panel.healthy, train & known & panel.failed
     if not healthy.any() or not failed.any():
         return None
-    best: Setting | None = None
+    best: TunedDetector | None = None
     part = Clock(time.lead[failed], time.at_risk[failed], time.timely[failed], time.peaceful[failed])
     for (window, persistence), level in choices.items():
         threshold = share_threshold(highest[window, persistence][healthy], OPERATING)
         caught = int(outcomes(level[failed], threshold, part).caught.sum())
         if best is None or caught > best.caught:
-            best = Setting(window, persistence, threshold, caught)
+            best = TunedDetector(window, persistence, threshold, caught)
     return best
 
 
