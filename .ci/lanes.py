@@ -94,10 +94,10 @@ def record_passed(lane: Lane, passed: str, root: Path = ROOT) -> None:
 
 
 def due_lanes(root: Path = ROOT) -> list[Lane]:
-    """The lanes whose covered files have changed since they last passed, long ones first."""
+    """The lanes whose covered files changed since they last passed; short ones first, so that many have their turn."""
     passed = read_passed(root)
     due = [lane for lane in read_lanes(root).values() if passed.get(lane.name) != content_hash(lane, root)]
-    return sorted(due, key=lambda lane: -lane.minutes)
+    return sorted(due, key=lambda lane: lane.minutes)
 
 
 def run_lane(lane: Lane, log: Path, seconds: float) -> int | None:

@@ -90,9 +90,9 @@ def test_a_lane_that_fails_once_is_flaky_and_one_that_fails_twice_fails(
 def test_without_time_lanes_are_named_and_nothing_fails(
     lanes: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_lane(checkout, "long", "exec sleep 600\n", minutes=9)
-    add_lane(checkout, "waits", "exec sleep 600\n", minutes=8)
-    add_lane(checkout, "good", "exit 0\n")
+    add_lane(checkout, "long", "exec sleep 600\n", minutes=2)
+    add_lane(checkout, "waits", "exec sleep 600\n", minutes=3)
+    add_lane(checkout, "good", "exit 0\n", minutes=4)
     monkeypatch.setattr(lanes, "GRACE", 0)
     assert lanes.run_lanes(lanes.due_lanes(checkout), 1) == 0
     printed = capsys.readouterr().out
@@ -111,10 +111,10 @@ def test_a_lane_that_hangs_fails(
     assert capsys.readouterr().out.count("hangs: FAILED after 0 s") == 2
 
 
-def test_long_lanes_come_first(lanes: ModuleType, checkout: Path) -> None:
+def test_short_lanes_come_first(lanes: ModuleType, checkout: Path) -> None:
     for name, minutes in (("a", 1), ("b", 9), ("c", 4)):
         add_lane(checkout, name, "exit 0\n", minutes)
-    assert names(lanes.due_lanes(checkout)) == ["b", "c", "a"]
+    assert names(lanes.due_lanes(checkout)) == ["a", "c", "b"]
 
 
 def test_a_real_lane_covers_itself_and_the_tests_it_runs(lanes: ModuleType) -> None:
