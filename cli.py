@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from typing import Annotated, Any
@@ -11,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 import vcpo_bench
+from vcpo_bench.commands.support.memory import ADVICE, is_out_of_memory
 from vcpo_bench.commands.support.say import say_aside
+from vcpo_bench.commands.support.streams import prepare_streams
 from vcpo_bench.commands.support.verb_group import VerbGroup
 from vcpo_bench.errors import VcpoBenchError
 from vcpo_bench.files.disk_space import is_disk_full
@@ -38,15 +39,24 @@ class OneLineErrors(VerbGroup):
                 raise typer.Exit(READER_LEFT) from None
             say_aside(f"error: a plug-in ended the program (sys.exit({error.code!r})); nothing after that was done")
             raise typer.Exit(MISUSED) from None
-        except VcpoBenchError as error:
-            say_aside(f"error: {error}")
-            raise typer.Exit(MISUSED) from None
-        except OSError as error:
-            if error.errno in (None, errno.EPIPE) or is_disk_full(error):  # by a library, or output nobody can take
+        except Exception as error:
+            if (line := _explained(error)) is None:
                 raise
-            what = f"{error.filename}: {error.strerror}; choose another file or folder"
-            say_aside(f"error: {what if error.filename is not None else error.strerror}")
+            say_aside(f"error: {line}")
             raise typer.Exit(MISUSED) from None
+
+
+def _explained(error: Exception) -> str | None:
+    """An error in one line, if it is one that a user can cause; None: it is a mistake of ours, or nobody reads on."""
+    if isinstance(error, VcpoBenchError):
+        return str(error)
+    if is_out_of_memory(error):
+        return ADVICE
+    if not isinstance(error, OSError) or error.errno in (None, errno.EPIPE) or is_disk_full(error):
+        return None
+    if error.filename is None:
+        return error.strerror
+    return f"{error.filename}: {error.strerror}; choose another file or folder"
 
 
 app = typer.Typer(
@@ -83,9 +93,7 @@ def main() -> None:
     Raises:
         SystemExit: Always, with the exit code.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what another encoding lacks is spelled, not an error
-            stream.reconfigure(errors="backslashreplace")
+    prepare_streams()
     if problem := refused_platform(sys.platform):
         say_aside(f"error: {problem}")
         sys.exit(MISUSED)

@@ -10,7 +10,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """The table with an apostrophe before every text that a spreadsheet would run; numbers stay as they are."""
-    texts = table.select_dtypes(include=["object", "string"])
+    texts = table.select_dtypes(include=["object", "string", "category"])
     safe = {str(name): texts[name].map(_inert) for name in texts}
     return table.assign(**safe).rename(columns=_inert)
 

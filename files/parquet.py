@@ -48,6 +48,8 @@ def read_present(
         return file.read(columns=None if columns is None else list(columns), use_threads=False)
     except DamagedResultError as error:
         raise DamagedResultError(error.what, path) from error
+    except MemoryError:  # that of Arrow is an ArrowException too, and says nothing about the file
+        raise
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DamagedResultError(f"cannot be read ({reason})", path) from error

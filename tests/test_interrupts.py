@@ -152,3 +152,21 @@ def test_a_grid_at_random_instants(tmp_path: Path, regime: str) -> None:
         time.sleep(chance.uniform(0.0, 20.0) ** 2 / 20)
         os.killpg(process.pid, number)
         check_end(process, number, may_be_done=True)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_while_the_handlers_are_imported_an_interrupt_ends_it_without_a_traceback(ignored: bool) -> None:
+    code = (
+        "import builtins, os, signal\n"
+        "from vcpo_bench.__main__ import main\n"
+        f"signal.signal(signal.SIGINT, signal.{'SIG_IGN' if ignored else 'default_int_handler'})\n"
+        "real = builtins.__import__\n"
+        "def early(name, *rest, **more):\n"
+        "    if name == 'vcpo_bench.interrupts': os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *rest, **more)\n"
+        "builtins.__import__ = early\n"
+        "import sys; sys.argv = ['vcpo-bench', '--version']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=within(60), check=False)
+    assert (done.returncode, done.stderr) == (0 if ignored else -signal.SIGINT, b"")

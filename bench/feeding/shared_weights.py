@@ -6,13 +6,14 @@ import mmap
 import os
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.errors import UsageError
 
+_IN_RAM = "/dev/shm"
 _HEADER_BYTES = 64
 _SEQUENCE, _VERSION, _BEAT, _BUSY = range(4)
 
@@ -36,11 +37,23 @@ class SharedWeights:
 
     @classmethod
     def create(cls, size: int) -> SharedWeights:
-        """New memory, in RAM where the system has a folder for it; released when the last process closes it."""
-        folder = Path("/dev/shm")
-        with tempfile.TemporaryFile(dir=folder if folder.is_dir() else None) as file:
-            os.ftruncate(file.fileno(), _HEADER_BYTES + 4 * size)
-            return cls(os.dup(file.fileno()), size)
+        """New memory, in RAM where the system has a folder for it; released when the last process closes it.
+
+        Raises:
+            UsageError: Neither that folder nor the one for temporary files can be written.
+        """
+        places: list[str | None] = [_IN_RAM] if os.access(_IN_RAM, os.W_OK) else []
+        for place in (*places, None):
+            try:
+                with tempfile.TemporaryFile(dir=place) as file:
+                    os.ftruncate(file.fileno(), _HEADER_BYTES + 4 * size)
+                    return cls(os.dup(file.fileno()), size)
+            except OSError as error:
+                problem = error
+        raise UsageError(
+            f"the learner and the sampler share weights through a file in {_IN_RAM} or in the folder for temporary "
+            f"files, and neither can be written ({problem.strerror}); set TMPDIR to a folder that can"
+        )
 
     def publish(self, policy: Policy, version: int) -> None:
         """Make the weights of `policy` visible as `version`."""

@@ -45,6 +45,7 @@ def calibrate(
     """
     from vcpo_bench.analysis.calibrating.report import calibrate as run
     from vcpo_bench.analysis.calibrating.runs import study_of_logs, study_of_results
+    from vcpo_bench.analysis.csv_text import without_formulas
     from vcpo_bench.analysis.logs import read_run
     from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, load_calibrations
     from vcpo_bench.analysis.results import load_comparable
@@ -76,7 +77,7 @@ def calibrate(
         tables.mkdir(parents=True, exist_ok=True)
         for title in ("parts", "deals", "transfer", "verdict", "runs"):
             with replacing(tables / f"{title}.csv") as file:
-                getattr(report, title).to_csv(file, index=False)
+                without_formulas(getattr(report, title)).to_csv(file, index=False)
     say(f"calibration: {out}")
 
 

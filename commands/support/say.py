@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import typer
 
 from vcpo_bench.reports.terminal.printable import one_printable_line, printable
@@ -13,5 +15,6 @@ def say(text: object) -> None:
 
 
 def say_aside(text: object) -> None:
-    """Print one line about what happens, to the error output."""
-    typer.echo(one_printable_line(str(text)), err=True)
+    """Print one line about what happens, to the error output; where that cannot be written, nobody can be told."""
+    with suppress(OSError):
+        typer.echo(one_printable_line(str(text)), err=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from vcpo_bench.commands.support.plain_help import PlainHelp
+from vcpo_bench.commands.support.streams import OUTPUT
 from vcpo_bench.errors import DiskFullError, UsageError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 
@@ -50,23 +50,14 @@ class VerbCommand(PlainHelp):
         except DiskFullError:
             raise
         except Exception as error:
-            if not is_disk_full(error) or _output_is_full():
-                raise
+            if not is_disk_full(error) or (isinstance(error, OSError) and error.filename == OUTPUT):
+                raise  # the latter to `cli.main`
             raise disk_full(_paths(ctx.params)) from error
 
 
 def _repeats(option: Any) -> bool:
     """Whether an option may be given several times, or has no value to lose."""
     return bool(option.multiple or option.is_flag)
-
-
-def _output_is_full() -> bool:
-    """Whether it is standard output that cannot be written, which `cli.main` reports."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
 
 
 def _paths(parameters: dict[str, Any]) -> list[Path]:

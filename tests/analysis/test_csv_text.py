@@ -6,9 +6,10 @@ import pytest
 from vcpo_bench.analysis.csv_text import without_formulas
 
 
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_a_formula_becomes_text(text: str) -> None:
-    table = pd.DataFrame({"name": [text, "vcpo"], text: [1, -2]})
+def test_a_formula_becomes_text(text: str, kind: str) -> None:
+    table = pd.DataFrame({"name": pd.Series([text, "vcpo"], dtype=kind), text: [1, -2]})
     assert without_formulas(table).to_dict("list") == {"name": [f"'{text}", "vcpo"], f"'{text}": [1, -2]}
 
 

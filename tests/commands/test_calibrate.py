@@ -1,12 +1,16 @@
 """`vcpo-bench lab calibrate`, and its file in `diagnose` and `watch`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from command_line import call
 from foreign_runs import planted, rows_of, write_jsonl
+
+from vcpo_bench.analysis.calibrating import report
 
 
 @pytest.fixture
@@ -36,6 +40,19 @@ def test_a_file_of_ones_own_runs_is_used_by_the_other_verbs(logs: list[str], tmp
     watched = call("watch", logs[-1], "--calibration", str(out), "--every", "0.05", "--idle", "0.1")
     assert watched.exit_code == 1
     assert "measured on ours" in watched.stderr
+
+
+def test_no_cell_of_a_table_is_a_formula(logs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = report.calibrate
+
+    def calibrate(*arguments: Any) -> Any:
+        found = real(*arguments)
+        return replace(found, runs=found.runs.assign(event="=1+1"))
+
+    monkeypatch.setattr(report, "calibrate", calibrate)
+    result = call("calibrate", *logs, "--out", str(tmp_path / "x.json"), "--tables", str(tmp_path / "tables"))
+    assert result.exit_code == 0, result.output
+    assert set(pd.read_csv(tmp_path / "tables" / "runs.csv")["event"]) == {"'=1+1"}
 
 
 def test_packaged_detectors_are_measured_as_they_are(logs: list[str], tmp_path: Path) -> None:

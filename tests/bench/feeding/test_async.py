@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.feeding import shared_weights
 from vcpo_bench.bench.feeding.process_source import MAX_RESTARTS, ProcessSource, SamplerFailed
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays, patience
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
@@ -23,6 +25,7 @@ from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.samplers.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.errors import UsageError
 
 FASTER = "sampler=0.01"
 
@@ -228,6 +231,20 @@ class Weights(torch.nn.Linear):
 
     def trainable(self) -> list[torch.nn.Parameter]:
         return list(self.parameters())
+
+
+@pytest.mark.parametrize("place", ["nowhere", "/proc"])
+def test_where_ram_has_no_folder_weights_are_shared_through_a_temporary_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    monkeypatch.setattr(shared_weights, "_IN_RAM", place)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    memory = SharedWeights.create(3)
+    assert os.fstat(memory.descriptor).st_dev == tmp_path.stat().st_dev
+    memory.close()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match=r"neither can be written .*; set TMPDIR to a folder that can"):
+        SharedWeights.create(3)
 
 
 def test_shared_weights_are_never_a_mixture_of_versions() -> None:
