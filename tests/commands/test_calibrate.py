@@ -50,7 +50,7 @@ def test_no_cell_of_a_table_is_a_formula(logs: list[str], tmp_path: Path, monkey
         return replace(found, runs=found.runs.assign(event="=1+1"))
 
     monkeypatch.setattr(report, "calibrate", calibrate)
-    result = call("calibrate", *logs, "--out", str(tmp_path / "x.json"), "--tables", str(tmp_path / "tables"))
+    result = call("lab", "calibrate", *logs, "--out", str(tmp_path / "x.json"), "--tables", str(tmp_path / "tables"))
     assert result.exit_code == 0, result.output
     assert set(pd.read_csv(tmp_path / "tables" / "runs.csv")["event"]) == {"'=1+1"}
 

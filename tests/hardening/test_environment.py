@@ -43,7 +43,8 @@ def test_closed_streams_are_no_error_and_get_no_file_of_ours(results: Path, clos
 
 @needs_full
 @pytest.mark.parametrize(
-    "arguments", [("show", "DIR"), ("check", "DIR"), ("--version",), ("export", "DIR", "--out", "OUT")]
+    "arguments",
+    [("show", "DIR"), ("results", "check", "DIR"), ("--version",), ("results", "export", "DIR", "--out", "OUT")],
 )
 def test_a_full_standard_output_is_named_as_such(results: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     names = {"DIR": str(results), "OUT": str(tmp_path / "out")}

@@ -144,8 +144,8 @@ def test_no_folder_is_reached_through_a_link(gift: Path, tmp_path: Path, name: s
     with pytest.raises((UsageError, DamagedResultError), match=f"{place} is a link, which is not followed"):
         merge([gift], tmp_path / "all")
     if name == "cells":
-        for verb in ("check", "show"):
-            assert f"error: {place} is a link, which is not followed" in call(verb, str(gift)).stderr
+        for verb in (("results", "check"), ("show",)):
+            assert f"error: {place} is a link, which is not followed" in call(*verb, str(gift)).stderr
     else:
         assert [one.damage[: len(str(place)) + 10] for one in check_folder(gift) if one.damage] == [
             f"{place} is a link"

@@ -68,9 +68,9 @@ def test_checkpoints_have_the_rights_that_the_user_chose(tmp_path: Path, umask: 
 
 def test_a_checkpoint_that_may_not_be_read_is_not_damaged(results: Path) -> None:
     state = next(results.glob("cells/*/checkpoints/00000002/state.safetensors"))
-    call("check", str(results))
+    call("results", "check", str(results))
     with without_rights_to(state):
-        checked = call("check", str(results), "--set-aside")
+        checked = call("results", "check", str(results), "--set-aside")
     assert checked.exit_code == 1
     assert checked.stdout.splitlines() == [
         f"{state} cannot be read (Permission denied)",

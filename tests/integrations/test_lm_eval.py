@@ -140,7 +140,7 @@ def command(folder: Path, *arguments: str) -> str:
 
 def test_greedy_scores_equal_the_evaluations_of_the_run(trained: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (trained / "cells").rglob("*")}
-    printed = command(trained.parent, "eval", str(trained), "--checkpoint", "all")
+    printed = command(trained.parent, "lab", "eval", str(trained), "--checkpoint", "all")
     assert {path: path.stat().st_mtime_ns for path in (trained / "cells").rglob("*")} == before
     compared = 0
     for cell in (trained / "cells").iterdir():

@@ -104,7 +104,8 @@ def _as_asked(model: Any, prompt: str) -> str:
 
 def test_the_command_scores_it(trained: Path) -> None:
     printed = command(
-        "eval", str(trained / "run"), "--checkpoint", "all", "--limit", "8", "--model", str(trained / "model")
+        *("lab", "eval", str(trained / "run"), "--checkpoint", "all", "--limit", "8"),
+        *("--model", str(trained / "model")),
     )
     assert printed.count("vcpo-arithmetic ") == 2
     scores = pd.concat(map(pd.read_parquet, (trained / "run" / "scores").glob("*.parquet")))

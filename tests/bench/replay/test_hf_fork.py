@@ -110,6 +110,7 @@ def test_fork_on_the_command_line(
     monkeypatch.setattr(local, "run_jobs", in_process)
     parent = recorded_model()
     asked = (
+        "lab",
         "fork",
         parent.folder,
         "--at",

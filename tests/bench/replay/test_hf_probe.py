@@ -224,7 +224,7 @@ def test_bad_input_is_one_clear_line(
     other = hf_models.save(tmp_path / "other", seed=1)
     places = {"other": other, "model": model, "new": tmp_path / "new"}
     out = tmp_path / ("new.csv" if command_line == "probe" else "new")
-    arguments = [command_line, recorded_model().folder, "--at", "4", "--methods", "tis", "--out", out]
+    arguments = ["lab", command_line, recorded_model().folder, "--at", "4", "--methods", "tis", "--out", out]
     result = call(*arguments, *(flag.format(**places) for flag in flags))
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error:")
