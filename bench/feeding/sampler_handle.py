@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
+from vcpo_bench.bench.python_processes import command_of
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 HANG_SECONDS = 10.0
@@ -97,7 +97,7 @@ class SamplerHandle:
         weights.forget_beat()
         self.pipe, theirs = multiprocessing.Pipe()
         descriptors = (theirs.fileno(), weights.descriptor)
-        command = [sys.executable, "-m", "vcpo_bench.bench.feeding.sampler_process", *map(str, descriptors)]
+        command = command_of("vcpo_bench.bench.feeding.sampler_process", *map(str, descriptors))
         with shielded():
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=descriptors)
         theirs.close()

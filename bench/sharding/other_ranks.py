@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.children import shielded
+from vcpo_bench.bench.python_processes import command_of
 
 GRACE_SECONDS = 10.0
 """How long after a failure to wait for the answers of the other processes, and for them to end."""
@@ -55,7 +55,7 @@ class _Rank:
     def __init__(self, setup: RankSetup) -> None:
         self.number, self.count = setup.number, setup.config.shards
         self.pipe, rank_end = multiprocessing.Pipe()
-        command = [sys.executable, "-m", "vcpo_bench.bench.sharding.follower", str(rank_end.fileno())]
+        command = command_of("vcpo_bench.bench.sharding.follower", str(rank_end.fileno()))
         with shielded():
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(rank_end.fileno(),))
         rank_end.close()

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +23,7 @@ from vcpo_bench.bench.cells.results_folder import ended_keys
 from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
 from vcpo_bench.bench.outside.mirror.limits import INTERRUPTED_SECONDS, PATIENCE_SECONDS
 from vcpo_bench.bench.outside.trackers.catalog import Tracker
+from vcpo_bench.bench.python_processes import command_of
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.naming.component import parameters
@@ -127,12 +127,7 @@ class Mirror:
 
 
 def _start() -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "vcpo_bench.bench.outside.mirror",
-    ]  # -P: do not import a folder of the tracker's name from the working directory
+    command = command_of("vcpo_bench.bench.outside.mirror")
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     # in a session of its own: Ctrl-C reaches only the run, and the whole group can be killed at the end
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True)

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from vcpo_bench.bench.children import shielded
+from vcpo_bench.bench.python_processes import safe_path
 from vcpo_bench.bench.running.cell.ending import record_failure
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS, CellJob
 from vcpo_bench.bench.running.observers import GridObserver
@@ -84,9 +85,10 @@ def _spawn(position: int) -> _Worker:
     context = multiprocessing.get_context("spawn")
     parent_end, worker_end = context.Pipe()
     process = context.Process(target=work, args=(worker_end, position), daemon=True)
-    resource_tracker.ensure_running()  # it would unblock the signals when it starts
-    with shielded():
-        process.start()
+    with safe_path():
+        resource_tracker.ensure_running()  # it would unblock the signals when it starts
+        with shielded():
+            process.start()
     worker_end.close()
     return _Worker(position, process, parent_end)
 

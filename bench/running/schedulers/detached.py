@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from vcpo_bench.bench.python_processes import command_of
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER
@@ -77,7 +77,7 @@ class DetachedPool(Scheduler):
         keys = [key for job in jobs for key in job.keys]
         write_sealed(files.task, {"keys": keys, "jobs": at_once, "stack": self._options.stack}, cover=False)
         yield [name] * len(jobs)
-        command = [sys.executable, "-m", "vcpo_bench", "run-detached", "--out", str(self._out), "--name", name]
+        command = command_of("vcpo_bench", "run-detached", "--out", str(self._out), "--name", name)
         with files.log.open("ab") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from vcpo_bench.bench.python_processes import SAFE_PATH
 from vcpo_bench.bench.samplers.vllm_engine.http_client import Client
 from vcpo_bench.bench.samplers.vllm_engine.releases import ENVIRONMENT, require
 
@@ -52,7 +53,7 @@ class VllmServer:
         self._command = [str(program), "serve", str(model), "--host", "127.0.0.1", "--port", str(port)]
         self._command += [*FLAGS, *scale_out, *options]
         own = {name: value for name, value in ENVIRONMENT.items() if name != "VLLM_ENABLE_V1_MULTIPROCESSING"}
-        self._environment = own | {"VLLM_SERVER_DEV_MODE": "1"} | dict(os.environ) | (environment or {})
+        self._environment = own | {"VLLM_SERVER_DEV_MODE": "1", SAFE_PATH: "1"} | dict(os.environ) | (environment or {})
         self.start()
 
     def start(self) -> None:
