@@ -7,6 +7,7 @@ from vcpo_bench.bench.machine import doctor, gpu_checks
 from vcpo_bench.bench.machine.doctor import examine, fit
 from vcpo_bench.bench.machine.gpu_checks import CHECKS, Skip, difference
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.samplers.vllm_engine import releases
 
 
@@ -88,7 +89,7 @@ class Faithful:
     def generate(self, *arguments: object) -> object:
         now = {name: tensor.clone() for name, tensor in self.policy.trained_state().items()}
         self.policy.load_trained(self.kept)
-        found = self.policy.sample(*arguments)  # type: ignore[arg-type]
+        found = self.policy.sample(Draw(*arguments))  # type: ignore[arg-type]
         self.policy.load_trained(now)
         return found
 
@@ -112,6 +113,6 @@ def test_difference_looks_at_tokens_that_count_only() -> None:
     config = CellConfig(method="vcpo", staleness=0, seed=0, task="walk-eos")
     task = open_task(config, None)
     policy = open_policy(config, task, None)
-    rollout, prompts = gpu_checks._draw(task, policy.sample)
+    rollout, prompts = gpu_checks._draw(task, lambda *asked: policy.sample(Draw(*asked)))
     rollout.logp[~rollout.mask] = 5.0
     assert difference(policy, prompts, rollout) < 1e-4

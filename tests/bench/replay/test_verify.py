@@ -22,7 +22,7 @@ from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict, verify_cell
 from vcpo_bench.bench.replay.verify.findings import explained, judge, p_value, spans
 from vcpo_bench.bench.replay.verify.stored import _by_version, _Rows
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError
 
 T, VOCABULARY = 8, 12
@@ -186,9 +186,9 @@ def test_a_hybrid_of_two_versions_is_left_out_where_no_weights_reproduce_it(mixe
     """One trajectory of version 3, one of 4, and one over both; the fourth token of each is not drawn."""
     version = torch.tensor([[3, 3, 3, -1], [4, 4, 4, -1], [3, 4, 4, -1]])
     tokens = torch.zeros(3, 4, dtype=torch.int64)
-    given = _Rows(tokens[:, :2], tokens, torch.zeros(3, 4), version, version >= 0, None)
-    found = dict(_by_version(given, mixed))
-    assert {each: len(part.responses) for each, part in found.items()} == rows
+    given = Responses(tokens[:, :2], tokens, version >= 0)
+    found = dict(_by_version(_Rows(given, torch.zeros(3, 4), version), mixed))
+    assert {each: len(part.reported) for each, part in found.items()} == rows
     assert all(bool(part.counted.any(1).all()) for part in found.values())
 
 
