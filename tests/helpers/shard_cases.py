@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 """What both processes of a pair run: the same updates by one whole learner and by two sharded ones."""
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.sharding.learner import ShardedLearner
 from vcpo_bench.bench.sharding.ranks import Ranks, meeting_place
 from vcpo_bench.bench.training.learner import Learner
+from vcpo_bench.bench.training.learner_settings import LearnerSettings
 from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
@@ -76,11 +79,12 @@ def _learner(kind: type[Learner], method: str, model: dict[str, Any], chunk: boo
     if chunk:
         policy.chunked_head.vocabulary.chunk_bytes = 4 * hf_models.VOCABULARY * 5
     more: dict[str, Any] = {"ranks": _RANKS[0]} if kind is ShardedLearner else {}
+    how = LearnerSettings(1e-2, micro_tokens=settings.get("micro_tokens", 0))
     if settings.get("full"):
-        more["diagnostics"] = [one for one in DIAGNOSTICS.values() if isinstance(one, GradientDiagnostic)]
-        more["measure_norms"] = True
+        diagnostics = [one for one in DIAGNOSTICS.values() if isinstance(one, GradientDiagnostic)]
+        how = replace(how, diagnostics=diagnostics, measure_norms=True)
     matrices = [weakref.ref(p) for p in policy.parameters() if p.ndim == 2 and p.requires_grad]
-    made = kind(policy, parse_method(method), 1e-2, micro_tokens=settings.get("micro_tokens", 0), **more)
+    made = kind(policy, parse_method(method), how, **more)
     gc.collect()
     left = [one for one in matrices if (found := one()) is not None and found.requires_grad]
     assert len(left) == (0 if kind is ShardedLearner else len(matrices)), "whole matrices stay in memory"
