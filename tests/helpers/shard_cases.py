@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 """What both processes of a pair run: the same updates by one whole learner and by two sharded ones."""
 
 from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import hf_models
