@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import subprocess
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -39,7 +40,11 @@ def test_a_spawned_process_imports_nothing_from_it(planted: Path, safe: bool) ->
 def test_the_workers_of_the_pool_are_started_so() -> None:
     worker = pool._spawn(0)
     try:
-        assert f"{SAFE_PATH}=1".encode() in Path(f"/proc/{worker.process.pid}/environ").read_bytes().split(b"\0")
+        begun = Path(f"/proc/{worker.process.pid}/environ")
+        until = time.monotonic() + within(60)  # it is that of this process until the new one has begun
+        while f"{SAFE_PATH}=1".encode() not in begun.read_bytes().split(b"\0"):
+            assert time.monotonic() < until
+            time.sleep(0.01)
     finally:
         worker.process.kill()
         worker.process.join()

@@ -1,6 +1,6 @@
 """Which tracked files belong to the installed package."""
 
-NOT_SHIPPED = {".ci", ".github", ".types", "docs", "examples", "notebooks", "tests", "tools"}
+NOT_SHIPPED = {".ci", ".github", ".types", "docs", "examples", "notebooks", "studies", "tests", "tools"}
 """Folders of the checkout that are only there."""
 DEVELOPMENT = {"setup.py", "noxfile.py"}
 

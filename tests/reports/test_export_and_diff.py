@@ -85,10 +85,10 @@ def test_watch_follows_a_run_to_its_end(make_results: Callable[..., Path], tmp_p
 
     def finish(_: float) -> None:
         for path in (root / "cells").glob("*.partial"):
+            for file in (path / "checkpoint-000050").iterdir():
+                shutil.copy(file, path / file.name)
             facts = json.loads((path / "cell.json").read_text()) | {"status": "completed"}
             (path / "cell.json").write_text(json.dumps(facts))
-            for table in (path / "checkpoint-000050").iterdir():
-                shutil.copy(table, path / table.name)
             path.rename(path.with_name(path.name.removesuffix(".partial")))
 
     before = signature([root])

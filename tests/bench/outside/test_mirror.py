@@ -69,7 +69,7 @@ def small(make_results, folder: Path, **options) -> Path:
 
 
 def settings(folder: Path, mode: str = "online") -> MirrorSettings:
-    files = sorted((folder / "cells").glob("*/cell.json"))
+    files = sorted((folder / "cells").rglob("cell.json"))
     facts = [json.loads(path.read_text()) for path in files]
     where = {"mode": mode, "project": "project"}
     return MirrorSettings(str(folder), "wandb", where, {one["key"]: one["config"] for one in facts})

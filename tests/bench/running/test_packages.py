@@ -35,4 +35,10 @@ def test_packages_of_language_models(tmp_path: Path, monkeypatch: pytest.MonkeyP
             raise ImportError(name, name=missing)
 
     monkeypatch.setattr("vcpo_bench.bench.running.run_grid.import_module", load)
-    refused(tmp_path, rf"{missing} is missing.*pip install '\.\[hf\]' in a checkout", model="tiny@0", lora=lora)
+    refused(
+        tmp_path,
+        rf"{missing} is missing.*pip install '\.\[hf\]' in a checkout",
+        model="tiny@0",
+        lora=lora,
+        task="arithmetic",
+    )
