@@ -111,8 +111,8 @@ def test_responses_may_grow_in_pieces(kind: str) -> None:
 def gradient(policy: Any, rows: bool = False) -> Tensor:
     rollout = policy.sample(Draw(PROMPTS, DRAWS, EOS))
     weights = torch.linspace(-1, 1, 12 * T).view(12, T)
-    prompts = PROMPTS.repeat_interleave(4, 0)
-    scores = (policy.score_rows if rows else policy.score)(prompts, rollout.responses, rollout.mask)
+    given = Responses(PROMPTS.repeat_interleave(4, 0), rollout.responses, rollout.mask)
+    scores = (policy.score_rows if rows else policy.score)(given)
     policy.zero_grad()
     (weights * (scores.logp + 0.1 * scores.differentiable_entropy())).sum().backward()
     return torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
