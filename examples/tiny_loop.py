@@ -27,8 +27,8 @@ class Policy(nn.Module):
 
     def forward(self, digits: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Log-probabilities `[B, T, DIGITS]` of what follows each of the digits `[B, T]`, and the memory after them."""
-        states, memory = self.cell(self.embed(digits), memory)
-        return self.head(states).log_softmax(-1), memory
+        states, after = self.cell(self.embed(digits), memory)
+        return self.head(states).log_softmax(-1), after
 
 
 class Rollout(NamedTuple):

@@ -43,6 +43,7 @@ class SharedWeights:
             UsageError: Neither that folder nor the one for temporary files can be written.
         """
         places: list[str | None] = [_IN_RAM] if os.access(_IN_RAM, os.W_OK) else []
+        problem = OSError()
         for place in (*places, None):
             try:
                 with tempfile.TemporaryFile(dir=place) as file:

@@ -28,7 +28,7 @@ def auroc(
         group: Places that share these are averaged first.
     """
     scores = signals.pivot_table(index=[*PLACE, "seed"], columns="update", values=signal)
-    wins = {place: _wins(own, scores.xs(place), lead) for place, own in runs.groupby(list(PLACE))}
+    wins = {place: _wins(own, pd.DataFrame(scores.xs(place)), lead) for place, own in runs.groupby(list(PLACE))}
     groups = pd.DataFrame(wins.keys(), columns=list(PLACE)).groupby(list(group)).ngroup().to_numpy()
 
     def area(*without: int) -> float:

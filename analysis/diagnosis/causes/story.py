@@ -123,6 +123,7 @@ class Story:
 
 def _told_apart(before: float, after: float) -> str:
     """Two numbers with as many digits as it takes to see that they differ."""
+    first = second = ""
     for digits in range(3, 7):
         first, second = f"{before:.{digits}g}", f"{after:.{digits}g}"
         if first != second:

@@ -46,12 +46,12 @@ class CausalPolicy(CausalNetwork, Policy):
         self.sampling = sampling
         self.chunked_head = ChunkedHead(self.output_head(), dtype)
 
-    def score(self, given: Responses) -> ChunkedScores | DenseScores:
+    def score(self, given: Responses) -> ChunkedScores | DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
         """See `Policy.score`; memory grows with tokens, and with tokens times vocabulary only where sets are given."""
         given = given.to(self.device)
         return self._chunked(given) if given.kept is None else self._dense(given)
 
-    def score_rows(self, given: Responses) -> ChunkedScores | DenseScores:
+    def score_rows(self, given: Responses) -> ChunkedScores | DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
         """See `Policy.score_rows`; computes all logits at once where they fit into one chunk, or sets are given."""
         given, vocabulary = given.to(self.device), self.chunked_head.vocabulary
         fit = 4 * given.responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes

@@ -19,11 +19,11 @@ from vcpo_bench.bench.trajectories import Responses, Rollout
 class MoePolicy(MoeTransformer, RoutedPolicy):
     """The mixture of experts as a policy; made like the network, from a `MoeConfig` and the seed of its weights."""
 
-    def score(self, given: Responses) -> RoutedScores:
+    def score(self, given: Responses) -> RoutedScores:  # pyright: ignore[reportIncompatibleMethodOverride]
         """See `Policy.score`; each prompt is computed once for its group, unless its replayed routes differ."""
         return self._score(given, rows=False)
 
-    def score_rows(self, given: Responses) -> RoutedScores:
+    def score_rows(self, given: Responses) -> RoutedScores:  # pyright: ignore[reportIncompatibleMethodOverride]
         """See `Policy.score_rows`."""
         return self._score(given, rows=True)
 
