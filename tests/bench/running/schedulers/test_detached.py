@@ -69,7 +69,7 @@ def test_attached_then_the_background_process_killed_then_canceled(tmp_path: Pat
 
 
 def test_a_background_process_that_cannot_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detached.sys, "executable", "/bin/false")
+    monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(UsageError, match="the background process did not start"):
         list(DetachedPool(RunOptions(tmp_path, 1)).submit([Job(tmp_path, ("key",))], 1))
 
