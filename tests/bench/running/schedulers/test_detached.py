@@ -13,7 +13,7 @@ from patience import within
 from pool_jobs import Log
 
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers import detached, local
+from vcpo_bench.bench.running.schedulers import local
 from vcpo_bench.bench.running.schedulers.detached import DetachedFiles, DetachedPool
 from vcpo_bench.bench.running.schedulers.local import Local
 from vcpo_bench.bench.running.schedulers.loop.job import Job
