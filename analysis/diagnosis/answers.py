@@ -12,7 +12,7 @@ _ZERO = 1e-6
 
 def find_answers(run: LoggedRun) -> tuple[str, ...]:
     """The answers that this log gives, one sentence each."""
-    return tuple(filter(None, (_zero_loss(run), _truncation(run), _masked_ratio(run), _age(run))))
+    return tuple(filter(None, (_zero_loss(run), _masked_ratio(run), _age(run))))
 
 
 def _values(run: LoggedRun, column: str) -> np.ndarray:
@@ -26,16 +26,6 @@ def _zero_loss(run: LoggedRun) -> str:
     return (
         "Why is the loss 0? By construction, and that is normal: with one optimizer update per batch each ratio is 1 "
         f"and the advantages of a group sum to 0. The gradient is not 0 (norm {np.median(norm):.2g})."
-    )
-
-
-def _truncation(run: LoggedRun) -> str:
-    series = run.series.get("truncated_share")
-    if series is None or run.framework != "verl" or "training/off_policy/trajectory_staleness/mean" not in run.unused:
-        return ""
-    return (
-        f"Is the logged truncation rate true? Not in verl's V1 trainer: {series.logged_as[0]} counts padding there; "
-        "count the responses of maximal length instead."
     )
 
 
