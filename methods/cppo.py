@@ -33,6 +33,7 @@ class Cppo(RatioMethod):
         "delta: 0.15 for dense models, 0.2 for mixtures of experts (paper, table 3)",
         "ceiling of the budget: 2 in the paper's equation 22, 5 in a port's reference",
         "position: over the row in the paper and in UniRL, over the padded length in the port for verl",
+        "a row of one token: weight 1, as in UniRL; `floor` with horizon=padded in a batch that is one token wide",
     )
     paper_parts: ClassVar[str] = "grpo(eps=1e-6,std=sample)+seq-mean-token-sum-norm"
     delta: float = number(0.15, minimum=0)
@@ -43,6 +44,11 @@ class Cppo(RatioMethod):
     ceiling: float = number(2.0, minimum=1)
     cap: float = number(20.0, minimum=0)
     horizon: str = choice("row", "padded")
+
+    @property
+    def own_revision(self) -> int:
+        """2 over the row: one of a single token had the weight of a last one."""
+        return 2 if self.horizon == "row" else 1
 
     def terms(self, ev: EvidenceView) -> Terms:
         """The capped ratio with the tokens beyond their allowance at zero."""
@@ -69,7 +75,10 @@ class Cppo(RatioMethod):
             length = mask.new_full((), mask.shape[-1])
         else:
             place, length = mask.cumsum(-1), ev.rows.lengths.unsqueeze(-1)
-        return (self.floor + (1 - self.floor) * (length - place) / (length - 1).clamp(min=1)) * mask
+        left = (length - place) / (length - 1).clamp(min=1)
+        if self.horizon == "row":
+            left = torch.where(length > 1, left, 1.0)  # the only token is the first
+        return (self.floor + (1 - self.floor) * left) * mask
 
     def _budget(self, ev: EvidenceView, moved: Tensor) -> Tensor:
         """`[..., P, G, 1]` b; the smallest one for rows without tokens."""

@@ -12,6 +12,9 @@ from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, number
 
+_SQUARE_FITS = 40.0
+"""The square of a ratio with at most this logarithm is finite in float32."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Drpo(RatioMethod):
@@ -38,9 +41,12 @@ class Drpo(RatioMethod):
         """The ratio, and the penalty's derivative."""
         ratio = ev.ratio("current", self.anchor, self.clamp)
         beyond = ev.pair("current", self.anchor).beyond(self.clamp)
-        pull = (ratio - 1.0) * ratio * ev.advantage.abs() * (-1 / self.eps)
-        if self.penalty == "probability":
-            pull = pull * self._probability(ev)
+        if self.penalty == "ratio":
+            pull = (ratio - 1.0) * ratio * ev.advantage.abs() * (-1 / self.eps)
+        elif self.clamp <= _SQUARE_FITS:
+            pull = (ratio - 1.0) * ratio * ev.advantage.abs() * (-1 / self.eps) * self._probability(ev)
+        else:  # q r first: that is the current probability, while r (r - 1) overflows
+            pull = (ratio - 1.0) * (ratio * self._probability(ev)) * ev.advantage.abs() * (-1 / self.eps)
         if beyond is None:
             return Terms(weight=ratio, addend=pull)
         return Terms(weight=ratio, kept=~beyond, addend=pull * as_number(~beyond, pull.dtype))

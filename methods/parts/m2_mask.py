@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.selection import first_crossing
@@ -17,6 +18,7 @@ from vcpo_bench.naming.parameters import choice, number
 class SecondMoment(RatioMask):
     """Reject the tokens with the largest (log r)^2 until the mean of the rest is within `budget` (M2PO 2510.01161).
 
+    Tokens tied at the bound go together: all stay where that is within the budget, else none, but for the smallest.
     `tokens=outward` looks only at tokens with A log r > 0 and rejects only among them (paper, Trinity-RFT);
     `tokens=all` looks at every token, for any advantage, and keeps at least one (AReaL).
     """
@@ -25,6 +27,7 @@ class SecondMoment(RatioMask):
     summary: ClassVar[str] = "largest outward log-ratios rejected until their second moment is below 0.04"
     reference: ClassVar[str] = "M2PO 2510.01161"
     year: ClassVar[int] = 2025
+    revision: ClassVar[int] = 2
     sees: ClassVar[Scope] = Scope.BATCH
     formula: ClassVar[str] = "reject the largest (log r)^2 until mean of the kept <= budget"
     differences: ClassVar[tuple[str, ...]] = (
@@ -41,7 +44,10 @@ class SecondMoment(RatioMask):
         inside = ev.rows.mask & (ev.advantage * logs > 0) if self.tokens == "outward" else ev.rows.mask
         squares = logs * logs
         bound = budget_bound(squares, inside, self.budget, at_least=int(self.tokens == "all"))
-        return ~inside | (squares <= bound)
+        at_most, below = inside & (squares <= bound), inside & (squares < bound)
+        over = torch.where(at_most, squares, 0.0).sum(BATCH_AXES) > self.budget * at_most.sum(BATCH_AXES)
+        tied_out = over & below.any(-1).any(-1).any(-1)
+        return ~inside | torch.where(tied_out[..., None, None, None], below, at_most)
 
 
 def budget_bound(value: Tensor, inside: Tensor, budget: float, at_least: int) -> Tensor:

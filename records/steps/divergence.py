@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vcpo_bench.records.column import Level
 from vcpo_bench.records.diagnostic import Diagnostic
 from vcpo_bench.records.step_facts import StepFacts
 
@@ -19,6 +20,21 @@ class KlK1(Diagnostic):
     def compute(self, facts: StepFacts) -> float:
         """Mean over tokens."""
         return float(-facts.log_weights.sum() / facts.tokens)
+
+
+class KlK2(Diagnostic):
+    """Half the mean square of the log-ratio: to second order the divergence in either direction."""
+
+    name = "kl_mu_theta_k2"
+    unit = "nats/token"
+    meaning = "KL(mu || theta), estimator k2: mean of l^2 / 2"
+    level: Level = "diagnostics"
+    label = "D_KL(μ‖θ), k2"
+    log_axis = True
+
+    def compute(self, facts: StepFacts) -> float:
+        """Mean over tokens."""
+        return float(np.square(facts.masked_log_ratio).sum() / 2 / facts.tokens)
 
 
 class KlK3(Diagnostic):
@@ -49,4 +65,4 @@ class Entropy(Diagnostic):
         return float(facts.entropy[facts.mask].mean())
 
 
-COLUMNS = (KlK1(), KlK3(), Entropy())
+COLUMNS = (KlK1(), KlK3(), Entropy(), KlK2())

@@ -6,6 +6,7 @@ import numpy as np
 
 from vcpo_bench.records.column import Level
 from vcpo_bench.records.diagnostic import Diagnostic, MethodMetric
+from vcpo_bench.records.pareto_shape import pareto_k
 from vcpo_bench.records.step_facts import PERCENTS, Floats, StepFacts
 
 
@@ -99,6 +100,20 @@ class LogWeightVariance(Diagnostic):
         return float(facts.log_weights.var())
 
 
+class ParetoKhat(Diagnostic):
+    """The tail of the sequence weights of one update: mostly noise and prior for a few dozen trajectories."""
+
+    name = "pareto_khat"
+    unit = "1"
+    meaning = "Pareto k-hat of the sequence weights; null below 25 trajectories or with a constant tail"
+    level: Level = "diagnostics"
+    label = "k-hat"
+
+    def compute(self, facts: StepFacts) -> float:
+        """Over the trajectories."""
+        return float(pareto_k(facts.log_weights))
+
+
 COLUMNS = (
     EssRatio(),
     MethodMetric(
@@ -108,4 +123,5 @@ COLUMNS = (
     *(LogWeightQuantile(percent) for percent in PERCENTS),
     LogWeightVariance(),
     TokenEssRatio(),
+    ParetoKhat(),
 )

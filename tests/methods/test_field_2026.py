@@ -47,6 +47,26 @@ def test_a_weight_added_to_drpo_multiplies_both_terms(make_rows: Make) -> None:
     assert torch.allclose(weighted, alone * 0.25)
 
 
+def test_drpo_without_a_clamp_is_finite_where_its_value_is(make_rows: Make) -> None:
+    """Log-ratio 50: r (r - 1) overflows in float32, q r is the token's probability."""
+    batch = make_rows([[50.0]], [1.0])
+    single = replace(batch, logp=batch.logp.float(), behavior_logp=batch.behavior_logp.float())
+    narrow, wide = coefficients("drpo(clamp=inf,eps=0.1)", single), coefficients("drpo(clamp=inf,eps=0.1)", batch)
+    assert float(narrow) == pytest.approx(float(wide), rel=1e-4)
+
+
+# -- M2 mask -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokens", ["outward", "all"])
+def test_the_m2_mask_stays_within_its_budget_where_tokens_tie(make_rows: Make, tokens: str) -> None:
+    batch = make_rows([[0.1, 0.1, 0.1, 0.3, 0.3, 0.3]], [1.0])
+    assert kept(f"m2-mask(tokens={tokens})", batch) == [True] * 3 + [False] * 3  # all six have a mean of 0.05
+    assert kept(f"m2-mask(tokens={tokens},budget=0.05)", batch) == [True] * 6
+    smallest = make_rows([[0.3, 0.3]], [1.0])
+    assert kept(f"m2-mask(tokens={tokens})", smallest) == [tokens == "all"] * 2
+
+
 # -- GBPO --------------------------------------------------------------------------------------------------------------
 
 
@@ -66,6 +86,14 @@ def test_the_group_median_is_the_mean_of_the_middle_two_or_the_lower(make_rows: 
     assert torch.allclose(found, torch.tensor([2.0, -1.0, 0.0, 8.0], dtype=torch.float64) / (1 + 1))  # |R - 1|: 0 1 2 8
     rescaled = coefficients("reinforce+mc-grpo(eps=1)", batch)[0, :, 0]
     assert torch.allclose(rescaled, found * 4 / 3)
+
+
+def test_gbpo_leaves_a_ratio_alone_that_is_at_its_target_up_to_rounding(make_rows: Make) -> None:
+    """On policy a row at its group's median has target 1 and ratio 1 but for the rounding of two forward passes."""
+    reward = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.float64)
+    found = coefficients("gbpo", make_rows([[0.0], [3e-6], [0.0]], [-1.0, 0.5, 1.0], reward=reward))[0, :, 0]
+    assert found[1] == 0
+    assert found[0] < 0 < found[2]
 
 
 # -- CPPO --------------------------------------------------------------------------------------------------------------
@@ -100,6 +128,12 @@ def test_cppo_counts_positions_over_the_row(make_rows: Make) -> None:
     batch.mask[0, 0, 3] = False  # the third token is the row's last: weight `floor`
     assert kept("cppo(delta=0.06,floor=0.5,budget=100)", batch)[2]
     assert not kept("cppo(delta=0.06,floor=0.5,budget=100,horizon=padded)", batch)[2]
+
+
+def test_cppo_gives_the_only_token_of_a_row_the_weight_of_a_first_one(make_rows: Make) -> None:
+    batch = shifted(make_rows, [0.5], [0.66])  # moved by 0.16, of which 0.8 are below delta 0.15
+    assert kept("cppo", batch) == [False]
+    assert kept("cppo(horizon=padded)", batch) == [True]
 
 
 # -- SAT ---------------------------------------------------------------------------------------------------------------

@@ -42,3 +42,8 @@ def test_entropy_is_that_of_the_tokens_that_count(facts: Facts, value: Value) ->
     mask = np.array([[True, True, False]])
     seen = facts([[0.0, 0.0, 0.0]], mask=mask, entropy=np.array([[1.0, 2.0, 9.0]]))
     assert value("entropy", seen) == 1.5
+
+
+def test_k2_is_half_the_mean_square(facts: Facts, value: Value) -> None:
+    mask = np.array([[True, True, False]])
+    assert value("kl_mu_theta_k2", facts([[0.4, -0.2, 9.0]], mask=mask)) == pytest.approx((0.16 + 0.04) / 4)

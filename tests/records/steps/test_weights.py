@@ -54,3 +54,10 @@ def test_a_metric_the_method_does_not_define_is_null(facts: Facts, value: Value)
     assert value("ess_ratio_used", facts()) is None
     assert value("ess_ratio_used", facts(method_metrics={"ess_ratio_used": math.nan})) is None
     assert value("ess_ratio_used", facts(method_metrics={"ess_ratio_used": 0.5})) == 0.5
+
+
+def test_khat_needs_25_trajectories_and_finds_a_heavy_tail(facts: Facts, value: Value) -> None:
+    assert math.isnan(value("pareto_khat", facts(np.zeros((24, 1)))))
+    assert math.isnan(value("pareto_khat", facts(np.zeros((400, 1)))))  # constant: on policy
+    logs = np.random.default_rng(0).exponential(0.8, size=(4000, 1))  # weights with a Pareto tail of shape 0.8
+    assert value("pareto_khat", facts(logs)) == pytest.approx(0.8, abs=0.3)
