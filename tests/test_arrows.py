@@ -209,21 +209,6 @@ def test_libraries_of(wing: str, libraries: set[str]) -> None:
             assert file.libraries <= libraries | set(sys.stdlib_module_names), file.name
 
 
-def test_analysis_and_reports_work_without_torch() -> None:
-    code = (
-        "import sys, pkgutil, importlib\n"
-        "class NoTorch:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name.split('.')[0] in ('torch', 'safetensors'): raise ImportError(name)\n"
-        "sys.meta_path.insert(0, NoTorch())\n"
-        "import vcpo_bench.analysis, vcpo_bench.reports, vcpo_bench.naming\n"
-        "for room in (vcpo_bench.analysis, vcpo_bench.reports, vcpo_bench.naming):\n"
-        "    for m in pkgutil.walk_packages(room.__path__, room.__name__ + '.'): importlib.import_module(m.name)\n"
-        "import vcpo_bench.cli\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
 def test_nothing_generic_is_importable_from_elsewhere(tmp_path: Path) -> None:
     names = [name for name in {wing_of(name) for name in files()} | {"tests", "tools"} if not name.startswith("_")]
     code = f"import importlib.util as u; assert not [n for n in {sorted(filter(None, names))} if u.find_spec(n)]"

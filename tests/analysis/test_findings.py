@@ -63,11 +63,17 @@ def rich(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFac
     """Two tasks, two learning rates, both halves of VCPO, a step control, and runs that end in every way."""
     methods = ("vcpo", "vcpo(ess=off)", "vcpo(baseline=group)", "tis", "clip", "clip+ess", "tis+lr-matched")
     grid = {"methods": methods, "tasks": ("chain", "walk"), "lrs": (1e-4, 3e-4), "seeds": range(4)}
-    folder = make_results(
-        tmp_path_factory.mktemp("rich"), shapes=shape, steps=120, record="full", sample_every=40, **grid
-    )
-    results = load(folder)
+    results = load(make_results(tmp_path_factory.mktemp("rich"), shapes=shape, steps=120, **grid))
     return results, {name: ANALYSES.parse(name).run(results) for name in ANALYSES.names() if name != "prediction"}
+
+
+@pytest.fixture(scope="module")
+def sampled(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """Fewer runs, with trajectories."""
+    grid = {"methods": ("vcpo", "vcpo(ess=off)", "tis", "clip+ess"), "tasks": ("chain", "walk"), "seeds": range(2)}
+    folder = tmp_path_factory.mktemp("sampled")
+    results = load(make_results(folder, shapes=shape, steps=120, record="full", sample_every=40, **grid))
+    return results, {name: ANALYSES.parse(name).run(results) for name in ("weights", "gradients")}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +93,7 @@ def statements(judged: Judged) -> list[tuple[Findings, Finding, pd.DataFrame]]:
     ]
 
 
-@pytest.fixture(scope="module", params=["rich", "predicted"])
+@pytest.fixture(scope="module", params=["rich", "sampled", "predicted"])
 def judged(request: pytest.FixtureRequest) -> Judged:
     answer: Judged = request.getfixturevalue(request.param)
     return answer

@@ -3,11 +3,12 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import within
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,37 @@ def browser() -> Iterator[Any]:
         started = driver.chromium.launch(executable_path=chromium, headless=True, args=flags)
         yield started
         started.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """A function that opens a page at a width and scheme; at the end it has logged nothing and fetched nothing."""
+    logs: list[str] = []
+    outside: list[str] = []
+    contexts = []
+
+    def requested(request: Any) -> None:
+        if not request.is_navigation_request() and not request.url.startswith(("data:", "blob:")):
+            outside.append(request.url)
+
+    def opened(page: Path, width: int = 1280, scheme: str = "light") -> Any:
+        viewport = {"width": width, "height": 900}
+        context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, accept_downloads=True)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.set_default_timeout(1000 * within(30.0))
+        # Chromium's own listing of a folder warns about itself
+        tab.on("console", lambda said: None if said.text.startswith("crbug/") else logs.append(said.text))
+        tab.on("pageerror", lambda error: logs.append(str(error)))
+        tab.on("request", requested)
+        tab.goto(page.as_uri())
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert logs == []
+    assert outside == []
 
 
 @pytest.fixture(scope="session")

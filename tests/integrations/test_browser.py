@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import within
 
 WIDTHS = ((1280, "light"), (800, "dark"), (390, "light"))
 
@@ -24,40 +23,13 @@ def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPa
     return write_page(root / "results", root / "report.html")
 
 
-@pytest.fixture
-def opened(browser: Any, page_file: Path) -> Iterator[Callable[..., Any]]:
-    """A function that opens the page at a width and scheme; at the end nothing was logged and nothing requested."""
-    logs: list[str] = []
-    outside: list[str] = []
-    contexts = []
-
-    def open_page(width: int = 1280, scheme: str = "light") -> Any:
-        viewport = {"width": width, "height": 900}
-        context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, accept_downloads=True)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.set_default_timeout(1000 * within(30.0))
-        tab.on("console", lambda message: logs.append(message.text))
-        tab.on("pageerror", lambda error: logs.append(str(error)))
-        inside = ("file:", "data:", "blob:")
-        tab.on("request", lambda request: None if request.url.startswith(inside) else outside.append(request.url))
-        tab.goto(page_file.as_uri())
-        return tab
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert logs == []
-    assert outside == []
-
-
 def drawn(tab: Any, method: int) -> int:
     groups = tab.locator(f"#figure-reward-steps-chain .m{method}")
     return groups.evaluate_all("found => found.filter(one => one.style.display !== 'none').length")
 
 
-def test_legend_hides_and_isolates_with_mouse_and_keyboard(opened: Callable[..., Any]) -> None:
-    tab = opened()
+def test_legend_hides_and_isolates_with_mouse_and_keyboard(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     legend = tab.locator("#figure-reward-steps-chain .legend button")
     assert legend.all_inner_texts() == ["gspo", "tis", "vcpo", "reinforce"]
     assert all(drawn(tab, method) for method in range(4))
@@ -72,8 +44,8 @@ def test_legend_hides_and_isolates_with_mouse_and_keyboard(opened: Callable[...,
     assert all(drawn(tab, method) for method in range(4))
 
 
-def test_table_sorts_and_downloads(opened: Callable[..., Any]) -> None:
-    tab = opened()
+def test_table_sorts_and_downloads(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     heading = tab.locator("#table-scoreboard th", has_text="final reward")
     column = "#table-scoreboard tbody tr td:nth-child(6)"
     heading.locator("button").click()
@@ -103,8 +75,8 @@ _POINTED_AT = """(figure, [across, down]) => {
 """The update nearest to a place in a figure, and the value of vcpo there, from the figure's data."""
 
 
-def test_hovering_and_arrow_keys_read_values(opened: Callable[..., Any]) -> None:
-    tab = opened()
+def test_hovering_and_arrow_keys_read_values(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     figure = tab.locator("#figure-reward-steps-chain")
     figure.scroll_into_view_if_needed()
     box = figure.locator(".drawing svg").bounding_box()
@@ -129,8 +101,8 @@ _BLOCK_MIDDLES = """figure => {
 """Where on the screen the middles of a heat map's blocks are."""
 
 
-def test_heat_map_reads_the_row_under_the_pointer(opened: Callable[..., Any]) -> None:
-    tab = opened()
+def test_heat_map_reads_the_row_under_the_pointer(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     figure = tab.locator("#figure-ess-map-chain")
     figure.scroll_into_view_if_needed()
     box = figure.locator(".drawing svg").bounding_box()
@@ -143,8 +115,8 @@ def test_heat_map_reads_the_row_under_the_pointer(opened: Callable[..., Any]) ->
         assert figure.locator(".readout").inner_text().startswith(f"{label}, lr ")
 
 
-def test_figures_offer_their_data_and_drawing(opened: Callable[..., Any]) -> None:
-    tab = opened()
+def test_figures_offer_their_data_and_drawing(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     figure = tab.locator("#figure-ess-steps-chain")
     with tab.expect_download() as download:
         figure.locator("button", has_text="CSV").click()
@@ -159,8 +131,10 @@ def test_figures_offer_their_data_and_drawing(opened: Callable[..., Any]) -> Non
 
 
 @pytest.mark.parametrize(("width", "scheme"), WIDTHS)
-def test_page_fits_and_looks_right(opened: Callable[..., Any], width: int, scheme: str, tmp_path: Path) -> None:
-    tab = opened(width, scheme)
+def test_page_fits_and_looks_right(
+    open_page: Callable[..., Any], page_file: Path, width: int, scheme: str, tmp_path: Path
+) -> None:
+    tab = open_page(page_file, width, scheme)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width, "nothing sticks out sideways"
     background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
@@ -170,8 +144,8 @@ def test_page_fits_and_looks_right(opened: Callable[..., Any], width: int, schem
     assert min(tab.locator("p, li, td, figcaption").evaluate_all(sizes)) >= 12
 
 
-def test_everything_is_reached_by_keyboard(opened: Callable[..., Any]) -> None:
-    tab = opened()
+def test_everything_is_reached_by_keyboard(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.className") == "skip"
     unnamed = "found => found.filter(one => !one.textContent.trim() && !one.ariaLabel).length"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import within
 
 
 @pytest.fixture(scope="module")
@@ -21,28 +20,16 @@ def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def open_cell(browser: Any) -> Iterator[Callable[[Path, int], tuple[Any, Any]]]:
-    logs: list[str] = []
-    tabs = []
-
+def open_cell(open_page: Callable[..., Any]) -> Callable[[Path, int], tuple[Any, Any]]:
     def opened(page: Path, width: int) -> tuple[Any, Any]:
-        tab = browser.new_page(viewport={"width": width, "height": 900})
-        tab.set_default_timeout(1000 * within(30.0))
-        tabs.append(tab)
-        # Chromium's own listing of a folder warns about itself.
-        tab.on("console", lambda said: None if said.text.startswith("crbug/") else logs.append(said.text))
-        tab.on("pageerror", lambda error: logs.append(str(error)))
-        tab.goto(page.as_uri())
+        tab = open_page(page, width)
         assert tab.locator(".spark text").count() == 0, "axes are drawn before anyone looks"
         cell = tab.locator("details.cell").filter(has_text="lag 16").filter(has_text="collapse").first
         cell.locator("summary").click()
         cell.locator(".spark text").first.wait_for()
         return tab, cell
 
-    yield opened
-    assert logs == []
-    for tab in tabs:
-        tab.close()
+    return opened
 
 
 @pytest.mark.parametrize("width", [1280, 390])

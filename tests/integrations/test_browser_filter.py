@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from patience import within
 
 GALLERY = ".gallery:has(#figure-reward-lag-chain)"
 
@@ -23,34 +22,14 @@ def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPa
     return write_page(root / "results", root / "report.html")
 
 
-@pytest.fixture
-def open_page(browser: Any, page_file: Path) -> Iterator[Callable[[int], Any]]:
-    logs: list[str] = []
-    tabs = []
-
-    def opened(width: int) -> Any:
-        tab = browser.new_page(viewport={"width": width, "height": 900})
-        tab.set_default_timeout(1000 * within(30.0))
-        tabs.append(tab)
-        tab.on("console", lambda message: logs.append(message.text))
-        tab.on("pageerror", lambda error: logs.append(str(error)))
-        tab.goto(page_file.as_uri())
-        return tab
-
-    yield opened
-    assert logs == []
-    for tab in tabs:
-        tab.close()
-
-
 def shown_rows(tab: Any, table: str) -> list[list[str]]:
     code = f"""[...document.querySelectorAll('#table-{table} tbody tr')].filter((row) => !row.hidden)
         .map((row) => [...row.cells].map((cell) => cell.textContent))"""
     return tab.evaluate(code)
 
 
-def test_the_first_screen_answers_before_anything_else(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(1280)
+def test_the_first_screen_answers_before_anything_else(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     first = tab.locator("main section").first
     assert first.locator("h2").inner_text() == "In short"
     said = first.locator("li").all_inner_texts()
@@ -59,8 +38,8 @@ def test_the_first_screen_answers_before_anything_else(open_page: Callable[[int]
     assert first.locator("figure#figure-score-lag").bounding_box()["y"] < 900
 
 
-def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(1280)
+def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     every = len(shown_rows(tab, "scoreboard"))
     tab.select_option("select[name=method]", "vcpo")
     tab.select_option("select[name=task]", "chain")
@@ -79,8 +58,8 @@ def test_the_filter_reaches_tables_figures_and_cells(open_page: Callable[[int], 
     assert tab.locator("#figure-reward-lag-walk").is_visible()
 
 
-def test_rows_of_all_tasks_stay_when_one_is_chosen(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(1280)
+def test_rows_of_all_tasks_stay_when_one_is_chosen(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     every = shown_rows(tab, "ranking")
     assert {row[1] for row in every} == {"all tasks", "chain", "walk"}
     tab.select_option("select[name=task]", "chain")
@@ -90,8 +69,8 @@ def test_rows_of_all_tasks_stay_when_one_is_chosen(open_page: Callable[[int], An
     assert [row[:3] for row in shown_rows(tab, "ranking")] == [["16", "all tasks", "tis"], ["16", "chain", "tis"]]
 
 
-def test_one_legend_rules_its_gallery_and_stays_in_sight(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(1280)
+def test_one_legend_rules_its_gallery_and_stays_in_sight(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     legend = tab.locator(f"{GALLERY} > .legend")
     assert [text.strip() for text in legend.locator("button").all_inner_texts()] == ["tis", "vcpo", "reinforce"]
     assert tab.locator(f"{GALLERY} figure .legend").count() == 0
@@ -105,8 +84,8 @@ def test_one_legend_rules_its_gallery_and_stays_in_sight(open_page: Callable[[in
     assert 0 <= legend.bounding_box()["y"] < 300
 
 
-def test_a_saved_figure_takes_its_legend_along(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(1280)
+def test_a_saved_figure_takes_its_legend_along(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file)
     tab.locator(f"{GALLERY} > .legend button").nth(0).click()
     with tab.expect_download() as download:
         tab.locator("#figure-reward-lag-walk button", has_text="SVG").click()
@@ -119,8 +98,8 @@ def test_a_saved_figure_takes_its_legend_along(open_page: Callable[[int], Any]) 
     assert height > -top
 
 
-def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(390)
+def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file, 390)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     holder = tab.locator("#table-scoreboard .wide")
     assert holder.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 1
@@ -135,8 +114,8 @@ def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callab
     assert all(drawn == f'"{name}"' for name, drawn in labels)
 
 
-def test_ids_can_be_selected_by_click_and_by_touch(open_page: Callable[[int], Any]) -> None:
-    tab = open_page(390)
+def test_ids_can_be_selected_by_click_and_by_touch(open_page: Callable[..., Any], page_file: Path) -> None:
+    tab = open_page(page_file, 390)
     assert tab.locator(".statement + .id").first.inner_text().startswith("statement-")
     number = tab.locator("#table-scoreboard td[data-id]").first
     number.click()

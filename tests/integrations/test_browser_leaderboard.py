@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import within
 
 STUDIES = Path(__file__).resolve().parents[2] / "docs" / "studies" / "leaderboard"
 
@@ -23,32 +22,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
-    """A function that opens the page at a width; at the end nothing was logged and nothing else was requested."""
-    logs: list[str] = []
-    requested: list[str] = []
-    contexts = []
-    page = (site / "index.html").as_uri()
-
-    def opened(width: int, scheme: str = "light") -> Any:
-        context = browser.new_context(offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.set_default_timeout(1000 * within(30.0))
-        tab.on("console", lambda message: logs.append(message.text))
-        tab.on("pageerror", lambda error: logs.append(str(error)))
-        tab.on("request", lambda request: requested.append(request.url))
-        tab.goto(page)
-        return tab
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert logs == []
-    assert set(requested) == {page}
-
-
 def shown(tab: Any) -> list[list[str]]:
     """Task, regime, lag, rate, method of every row in sight, over all boards in sight."""
     code = """[...document.querySelectorAll('.board:not([hidden]) tbody tr:not([hidden])')]
@@ -56,8 +29,10 @@ def shown(tab: Any) -> list[list[str]]:
     return tab.evaluate(code)
 
 
-def test_the_filter_offers_what_is_on_any_board_and_hides_boards_without_it(open_page: Callable[..., Any]) -> None:
-    tab = open_page(1280)
+def test_the_filter_offers_what_is_on_any_board_and_hides_boards_without_it(
+    open_page: Callable[..., Any], site: Path
+) -> None:
+    tab = open_page(site / "index.html")
     every, boards = len(shown(tab)), tab.locator(".board").count()
     tasks = tab.locator("select[name=task] option").all_inner_texts()
     entries = [json.loads(path.read_text()) for path in STUDIES.glob("*.json")]
@@ -74,8 +49,8 @@ def test_the_filter_offers_what_is_on_any_board_and_hides_boards_without_it(open
     assert tab.locator(".board:visible").count() == boards
 
 
-def test_choices_that_nothing_meets_say_so(open_page: Callable[..., Any]) -> None:
-    tab = open_page(1280)
+def test_choices_that_nothing_meets_say_so(open_page: Callable[..., Any], site: Path) -> None:
+    tab = open_page(site / "index.html")
     tab.select_option("select[name=task]", "guess")
     tab.select_option("select[name=lag]", "64")
     assert shown(tab) == []
@@ -83,8 +58,10 @@ def test_choices_that_nothing_meets_say_so(open_page: Callable[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("width", [390, 360])
-def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callable[..., Any], width: int) -> None:
-    tab = open_page(width)
+def test_a_phone_shows_every_column_without_sideways_scrolling(
+    open_page: Callable[..., Any], site: Path, width: int
+) -> None:
+    tab = open_page(site / "index.html", width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     for holder in tab.locator(".board .wide").all():
         assert holder.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 1
@@ -107,8 +84,8 @@ def test_a_phone_shows_every_column_without_sideways_scrolling(open_page: Callab
     assert all(0 <= left < right <= width for left, right in boxes)
 
 
-def test_links_lead_to_boards_and_studies_on_the_page(open_page: Callable[..., Any]) -> None:
-    tab = open_page(1280)
+def test_links_lead_to_boards_and_studies_on_the_page(open_page: Callable[..., Any], site: Path) -> None:
+    tab = open_page(site / "index.html")
     targets = tab.locator("a[href^='#']").evaluate_all("(links) => links.map((link) => link.getAttribute('href'))")
     assert len(targets) > 100
     missing = "(names) => [...new Set(names)].filter((name) => !document.getElementById(name.slice(1)))"
@@ -116,14 +93,14 @@ def test_links_lead_to_boards_and_studies_on_the_page(open_page: Callable[..., A
 
 
 def test_entries_are_beside_the_page(open_page: Callable[..., Any], site: Path) -> None:
-    tab = open_page(1280)
+    tab = open_page(site / "index.html")
     files = tab.locator("#studies dd a").evaluate_all("(links) => links.map((link) => link.getAttribute('href'))")
     assert len(files) == 2 * len(list(STUDIES.glob("*.json")))
     assert all((site / file).is_file() for file in files)
 
 
-def test_a_heading_sorts_its_board(open_page: Callable[..., Any]) -> None:
-    tab = open_page(1280, "dark")
+def test_a_heading_sorts_its_board(open_page: Callable[..., Any], site: Path) -> None:
+    tab = open_page(site / "index.html", scheme="dark")
     board = tab.locator(".board").first
     board.locator("th", has_text="score").get_by_role("button").click()
     cells = board.locator("tbody tr td:nth-child(6)").all_inner_texts()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import within
 
 METHODS = ("vcpo", "vespo", "gspo", "clip", "tis", "vcpo(ess=off)", "vcpo(baseline=group)", "mis")
 RATES = (1e-4, 3e-4)
@@ -27,16 +26,8 @@ def page_file(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def tab(browser: Any, page_file: Path) -> Iterator[Any]:
-    logs: list[str] = []
-    opened = browser.new_page(viewport={"width": 1280, "height": 900})
-    opened.set_default_timeout(1000 * within(30.0))
-    opened.on("console", lambda message: logs.append(message.text))
-    opened.on("pageerror", lambda error: logs.append(str(error)))
-    opened.goto(page_file.as_uri())
-    yield opened
-    opened.close()
-    assert logs == []
+def tab(open_page: Callable[..., Any], page_file: Path) -> Any:
+    return open_page(page_file)
 
 
 def test_a_thousand_cells_are_there_and_the_filter_reaches_them_all(tab: Any) -> None:

@@ -82,7 +82,10 @@ def test_same_folder_same_tables(tmp_path, make_results):
     assert first.statements == second.statements
 
 
-@pytest.mark.parametrize("kind", ANALYSES.names())
+FEW = [f"{name}(replications=20)" if name == "compare" else name for name in ANALYSES.names()]
+"""Every analysis, with few replications."""
+
+
 @pytest.mark.parametrize(
     "grid",
     [
@@ -100,12 +103,15 @@ def test_same_folder_same_tables(tmp_path, make_results):
     ],
     ids=["one cell", "only errors", "only nan", "only synchronous", "nothing learns"],
 )
-def test_poor_folders_give_words_not_tracebacks(tmp_path, make_results, kind, grid):
-    findings = run(kind, make_results(tmp_path, steps=40, **grid))
-    assert findings.statements
-    for one in findings.statements:
-        assert not {"nan", "nan%", "inf", "None"} & set(re.sub(r"as nan\b|\d+ nan\b", "", one.text).split()), one.text
-        assert one.rows
+def test_poor_folders_give_words_not_tracebacks(tmp_path, make_results, grid):
+    folder = make_results(tmp_path, steps=40, **grid)
+    for kind in FEW:
+        findings = run(kind, folder)
+        assert findings.statements, kind
+        for one in findings.statements:
+            words = set(re.sub(r"as nan\b|\d+ nan\b", "", one.text).split())
+            assert not {"nan", "nan%", "inf", "None"} & words, one.text
+            assert one.rows
 
 
 def test_damage_and_versions_come_first(tmp_path, make_results):
@@ -130,7 +136,7 @@ COMPARING = ("is better than", "cannot be told apart", "a gain", "a loss", "so t
 
 
 @pytest.mark.parametrize("lrs", [(3e-4,), (1e-4, 3e-4)])
-@pytest.mark.parametrize("seeds", [1, 3, 5])
+@pytest.mark.parametrize("seeds", [1, 5])
 def test_nothing_is_compared_where_an_exact_test_cannot_reach_its_level(tmp_path, make_results, seeds, lrs):
     """With up to five pairs the exact p is at least 1/16, whatever the t test says of the same runs."""
     methods = ("vcpo", "tis", "clip", "clip+ess", "vcpo(ess=off)", "vcpo(ess=off)+lr-matched")
@@ -193,7 +199,7 @@ def test_columns_of_nonsense_are_missing_values_not_tracebacks(tmp_path, make_re
         floats = list(table.select_dtypes("float"))
         table.loc[number % 3 :, floats[number % len(floats)]] = value
         table.head(0 if number % 7 == 0 else None).to_parquet(path, index=False)
-    assert all(run(kind, folder).statements for kind in ANALYSES.names())
+    assert all(run(kind, folder).statements for kind in FEW)
 
 
 def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
