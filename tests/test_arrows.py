@@ -72,7 +72,7 @@ ORDER: dict[str, list[set[str]]] = {
     "bench.running.schedulers": [{"loop"}, {"catalog"}, {"scheduled"}, {GROUND}, {FRONT}],
     "analysis": [
         {GROUND},
-        {"diagnostics"},
+        {"advice", "diagnostics"},
         {"monitoring"},
         {"logs"},
         {"log_alarms"},

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from doc_pages import adapters, columns, commands, estimates, loss_paths, methods
+from doc_pages import adapters, advice, columns, commands, estimates, loss_paths, methods
 
 import studies.pages
 
@@ -21,6 +21,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/verl.md": adapters.verl_page,
     "docs/loss_paths.md": loss_paths.page,
     "docs/scale.md": estimates.page,
+    "analysis/advice/tolerated.csv": advice.tolerated,
+    "analysis/advice/earned.csv": advice.earned,
+    "analysis/advice/facts.csv": advice.facts,
     **studies.pages.pages(),
 }
 """Path from the root, and what makes the text."""

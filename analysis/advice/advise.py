@@ -1,0 +1,104 @@
+"""What to use at a lag, at which share of the synchronous learning rate, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vcpo_bench.analysis.advice.tables import Earned, Published, Tolerated, earned, published, tolerated
+
+CLOSE = 0.5
+"""A method is advised where it bears at least this share of what the best one bears."""
+LOST = 0.1
+"""A method is advised against where less than this share of the synchronous learning rate survives."""
+ON_POLICY = 1
+"""Up to this lag a correction changes little."""
+MOST = 6
+"""Rows of papers that are shown."""
+KL_PER_TOKEN = 5e-4
+"""K3 between sampler and learner that VCPO's curves show at 2,048 tokens (2602.17616)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One method at the lag, with what survives on each task."""
+
+    method: str
+    tasks: tuple[Tolerated, ...]
+
+    @property
+    def share(self) -> float:
+        """What survives on every task, in (0, 1]: a lag is no reason to raise the rate."""
+        return min(1.0, *(one.share for one in self.tasks))
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What is known for one lag.
+
+    Attributes:
+        lag: What was asked, in updates.
+        studied_lag: The lag of the phase study that speaks for it: the next one at or above. None: beyond all, or at
+            most `ON_POLICY`.
+        use: Those that bear most, and are not lost at the next lag of the study, best first.
+        avoid: Those that bear next to nothing, worst first.
+        earned_lag: The lag of the default run that speaks for it; None: beyond all.
+        earned: Rewards there, best first.
+        predicted_ess: exp(-2 T KL) at the asked length and `KL_PER_TOKEN`, in (0, 1]; None without a length.
+        published: Rows of papers and reports, those nearest in lag (and length) first.
+    """
+
+    lag: int
+    studied_lag: int | None
+    use: tuple[Choice, ...]
+    avoid: tuple[Choice, ...]
+    earned_lag: int | None
+    earned: tuple[Earned, ...]
+    predicted_ess: float | None
+    published: tuple[Published, ...]
+
+
+def advise(lag: int, length: int | None = None) -> Recommendation:
+    """What the packaged tables say about a lag.
+
+    Args:
+        lag: Policy lag in updates, at least 0.
+        length: Tokens of a response.
+    """
+    studied = None if lag <= ON_POLICY else _at_or_above(lag, {row.lag for row in tolerated()})
+    choices = sorted(_choices(studied), key=lambda one: -one.share)
+    following = _at_or_above(studied + 1, {row.lag for row in tolerated()}) if studied else None
+    lost_soon = {one.method for one in _choices(following) if one.share < LOST}
+    safe = [one for one in choices if one.method not in lost_soon]
+    earned_lag = _at_or_above(lag, {row.lag for row in earned()})
+    return Recommendation(
+        lag,
+        studied,
+        tuple(one for one in safe if one.share >= CLOSE * safe[0].share),
+        tuple(one for one in reversed(choices) if one.share < LOST),
+        earned_lag,
+        tuple(sorted((row for row in earned() if row.lag == earned_lag), key=lambda row: -row.reward)),
+        None if length is None else math.exp(-2 * length * KL_PER_TOKEN),
+        _nearest(lag, length),
+    )
+
+
+def _at_or_above(lag: int, known: Iterable[int]) -> int | None:
+    return min((one for one in known if one >= lag), default=None)
+
+
+def _choices(lag: int | None) -> list[Choice]:
+    rows = [row for row in tolerated() if row.lag == lag]
+    return [
+        Choice(name, tuple(row for row in rows if row.method == name))
+        for name in dict.fromkeys(row.method for row in rows)
+    ]
+
+
+def _nearest(lag: int, length: int | None) -> tuple[Published, ...]:
+    def distance(row: Published) -> tuple[float, float]:
+        tokens = math.log(length / row.tokens) if length and row.tokens else 0.0
+        return abs(math.log((1 + lag) / (1 + row.lag))), abs(tokens)
+
+    return tuple(sorted(published(), key=distance)[:MOST])

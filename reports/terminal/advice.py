@@ -1,0 +1,87 @@
+"""What to use at a lag, on one screen."""
+
+from __future__ import annotations
+
+from vcpo_bench.analysis.advice import Choice, Published, Recommendation
+from vcpo_bench.analysis.advice.tables import facts
+
+TUNE = (
+    "Tune downward, by factors of two: the lowest learning rate that was tried earned most in {lowest_rate_earns_most} "
+    "places (phase study)."
+)
+INSURE = (
+    "If you cannot tune, add +ess (vcpo has it): at four times the best learning rate of TIS it gains "
+    "{ess_at_four_times_the_rate} of reward on two tasks, at a good one hardly anything (step rules)."
+)
+SURE = (
+    "How sure: policies of 0.1 M parameters, responses of at most 24 tokens, one learning rate for all methods or the "
+    "largest that survives; none was tuned at each lag. Which one earns most after tuning is not known."
+)
+
+
+def advice_text(found: Recommendation, can_tune: bool) -> str:
+    """The answer as plain text: what to use and avoid, what it earned, how sure, and what papers report."""
+    blocks = [
+        _use(found),
+        _earned(found),
+        [(TUNE if can_tune else INSURE).format(**facts()), SURE],
+        _length(found),
+        _published(found),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _use(found: Recommendation) -> list[str]:
+    if found.studied_lag is None and found.earned_lag is None:
+        return [f"Lag {found.lag}: no study of ours reaches it. Lower the lag, or see what papers report below."]
+    if found.studied_lag is None and found.lag <= 1:
+        return [f"Lag {found.lag}: what you have. No method fails here, and those below end close to each other."]
+    if found.studied_lag is None:
+        return [f"Lag {found.lag}: see the rewards below; how much learning rate survives was studied up to lag 64."]
+    lines = [f"Lag {found.lag}: use {' or '.join(one.method for one in found.use)}"]
+    lines.append(f"  multiply the learning rate that works at lag 0 by at most (phase study, lag {found.studied_lag}):")
+    lines += [f"    {one.method:24} {one.share:.2f}  ({_by_task(one)})" for one in found.use]
+    if found.avoid:
+        lines.append("  avoid, less than a tenth of the learning rate survives:")
+        lines += [f"    {one.method:24} {_by_task(one)}" for one in found.avoid]
+    return lines
+
+
+def _by_task(one: Choice) -> str:
+    return ", ".join(
+        f"{row.task} {'under ' if row.beyond else ''}{row.share:.{0 if row.share > 0.02 else 1}%}" for row in one.tasks
+    )
+
+
+def _earned(found: Recommendation) -> list[str]:
+    if not found.earned:
+        return []
+    first = found.earned[0]
+    lines = [
+        f"Reward after 300 updates at lag {found.earned_lag}, one learning rate (3e-4) for all, "
+        f"{first.seeds} seeds, start {first.start:.2f} (default run):"
+    ]
+    for row in found.earned:
+        failed = f"  {row.failed} of {row.seeds} collapsed" if row.failed else ""
+        lines.append(f"    {row.method:24} {row.reward:.2f} [{row.low:.2f}, {row.high:.2f}]{failed}")
+    return lines
+
+
+def _length(found: Recommendation) -> list[str]:
+    if found.predicted_ess is None:
+        return []
+    return [
+        f"Your length: at the KL per token of VCPO's runs (0.0005) the ESS would be about {found.predicted_ess:.2g} of "
+        "the batch.",
+        "Ours were short, with larger ratios per token: what they say about token clips may not carry over.",
+    ]
+
+
+def _published(found: Recommendation) -> list[str]:
+    return ["Papers and reports, nearest lag first (their models, their settings):", *map(_row, found.published)]
+
+
+def _row(row: Published) -> str:
+    where = f"{row.paper}{' ' + row.arxiv if row.arxiv else ''}"
+    lag = {"none": "lag 0", "fixed": f"lag {row.lag}"}.get(row.lag_is, f"lag up to {row.lag}")
+    return f"  {lag}, {row.method}, {row.model}, {row.task}: {row.figure} ({where}, {row.source})"

@@ -1,0 +1,73 @@
+"""Advice for a lag is what the packaged tables say, and no more."""
+
+import math
+
+import pytest
+
+from vcpo_bench.analysis.advice import advise
+from vcpo_bench.analysis.advice.tables import earned, published, tolerated
+from vcpo_bench.methods import parse_method
+
+
+def least_share(method: str, lag: int) -> float:
+    return min([1.0, *(row.share for row in tolerated() if (row.method, row.lag) == (method, lag))])
+
+
+@pytest.mark.parametrize(("lag", "studied"), [(2, 4), (4, 4), (8, 16), (16, 16), (17, 64), (64, 64)])
+def test_advised_methods_bear_half_of_what_the_best_bears(lag: int, studied: int) -> None:
+    found = advise(lag)
+    assert found.studied_lag == studied
+    shares = [one.share for one in found.use]
+    assert shares == sorted(shares, reverse=True)
+    assert shares == [least_share(one.method, studied) for one in found.use]
+    assert min(shares) >= shares[0] / 2
+    assert {one.method for one in found.avoid} == {
+        row.method for row in tolerated() if least_share(row.method, studied) < 0.1
+    }
+
+
+def test_what_is_lost_at_the_next_lag_is_not_advised() -> None:
+    bearing = least_share("gspo(high=0.04,low=0.03)", 4)
+    assert bearing == 1
+    assert least_share("gspo(high=0.04,low=0.03)", 16) < 0.1
+    assert "gspo(high=0.04,low=0.03)" not in [one.method for one in advise(4).use]
+
+
+@pytest.mark.parametrize(("lag", "earned_lag"), [(0, 0), (1, 1), (3, 16), (100, 128)])
+def test_rewards_are_those_of_the_next_lag_that_was_run(lag: int, earned_lag: int) -> None:
+    found = advise(lag)
+    assert found.earned_lag == earned_lag
+    assert set(found.earned) == {row for row in earned() if row.lag == earned_lag}
+    assert found.earned[0].reward == max(row.reward for row in found.earned)
+
+
+@pytest.mark.parametrize("lag", [0, 1, 65, 129, 100_000])
+def test_nothing_is_advised_where_no_study_speaks(lag: int) -> None:
+    found = advise(lag)
+    assert found.studied_lag is None
+    assert found.use == found.avoid == ()
+    assert bool(found.earned) == (lag <= 128)
+    assert found.published
+
+
+def test_the_nearest_published_lag_comes_first() -> None:
+    found = advise(128)
+    assert found.published[0].lag == 128
+    distances = [abs(math.log(129 / (1 + row.lag))) for row in found.published]
+    assert distances == sorted(distances)
+
+
+def test_the_length_gives_an_ess_of_normal_log_ratios() -> None:
+    assert advise(8).predicted_ess is None
+    assert advise(8, 2000).predicted_ess == pytest.approx(math.exp(-2))
+
+
+def test_every_published_row_names_its_source_and_a_method_that_can_be_run() -> None:
+    assert len(published()) >= 40
+    for row in published():
+        assert row.source
+        assert row.figure
+        assert row.outcome in ("rises", "collapses")
+        assert row.lag_is in ("none", "fixed", "at most", "sawtooth")
+        assert (row.lag == 0) == (row.lag_is == "none")
+        parse_method(row.method)

@@ -1,0 +1,53 @@
+"""The packaged tables of `vcpo-bench advise` that follow from studies."""
+
+import csv
+import io
+
+import pandas as pd
+
+from studies import boundaries, estimates, formats
+from studies.pages import ROOT, select
+
+SYNCHRONOUS = {"method": "reinforce", "staleness": 0}
+
+
+def tolerated() -> str:
+    """Per task, method and lag: the largest learning rate that survives, as a share of the synchronous one."""
+    runs = pd.read_csv(ROOT / "docs/studies/phase/runs.csv")
+    found = boundaries.boundaries(select(runs, role="search"))
+    rows = []
+    for (task, method, lag), own in found.groupby(["task", "method", "staleness"]):
+        if lag == 0 or method.startswith("vcpo("):  # parts of VCPO and its controls
+            continue
+        synchronous = boundaries.rate(select(found, task=task, **SYNCHRONOUS))
+        beyond = own["beyond"].mean() > 0.5
+        rate = runs["lr"].min() if beyond else boundaries.rate(own)
+        rows.append((task, method, lag, f"{rate / synchronous:.6f}", beyond, own["seed"].nunique()))
+    return _text("task,method,lag,share,beyond,seeds", rows)
+
+
+def earned() -> str:
+    """Per method and lag of the default run: final rewards at one learning rate."""
+    found = pd.read_csv(ROOT / "docs/studies/default-run/methods.csv")
+    rows = [
+        (row.method, row.lag_asked, row.reward, row.low, row.high, row.start, *row.failed.split(" of "))
+        for row in found.itertuples()
+    ]
+    return _text("method,lag,reward,low,high,start,failed,seeds", rows)
+
+
+def facts() -> str:
+    """Single numbers that stand in a sentence."""
+    phase, steps = (pd.read_csv(ROOT / f"docs/studies/{name}/runs.csv") for name in ("phase", "step-rules"))
+    lowest, places = boundaries.lowest_earns_most(phase, seeds=8)
+    rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
+    judged = steps.query("seed > 4 and lr == 8e-4")
+    gains = [estimates.difference(select(judged, task=task), "tis+ess", "tis") for task in ("walk", "walk-eos")]
+    rows.append(("ess_at_four_times_the_rate", " and ".join(formats.fixed(one.value) for one in gains), "step-rules"))
+    return _text("name,value,study", rows)
+
+
+def _text(header: str, rows: list[tuple[object, ...]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([header.split(","), *rows])
+    return out.getvalue()
