@@ -60,6 +60,20 @@ def made(below: Path, *names: str) -> Path:
     return below.joinpath(*names)
 
 
+@contextmanager
+def working_at_root() -> Iterator[None]:
+    """Call a library that uses files of the working directory, which may be a stranger's, from one that is nobody's."""
+    before = os.open(".", _OPEN)
+    try:
+        os.chdir("/")
+        try:
+            yield
+        finally:
+            os.fchdir(before)
+    finally:
+        os.close(before)
+
+
 def _walk(below: Path, names: Sequence[str], make: bool) -> int:
     handle, place = os.open(below, _OPEN), below
     for name in names:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.outside.trackers.catalog import Connection, Rows, TrackedRun, Tracker
+from vcpo_bench.files.folders import working_at_root
 from vcpo_bench.naming.parameters import choice, text
 
 NEEDED_BYTES = 2**20
@@ -48,6 +49,10 @@ class Wandb(Tracker):
 
         if not hasattr(wandb, "init"):
             raise ImportError("wandb is an empty folder")
+        # settings, such as the server's address, are read from the user's home only, and offline from nowhere
+        settings = wandb.Settings(settings_system=os.devnull) if self.mode == "offline" else None
+        with working_at_root():
+            wandb.setup(settings)
         return WandbConnection(self, folder, wandb)
 
 

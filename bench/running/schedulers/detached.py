@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 import uuid
@@ -24,6 +25,8 @@ from vcpo_bench.files.regular import read_regular
 CANCEL_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 _WHERE = (FOLDER, "local")
+_NAME = re.compile(r"[0-9a-f]{12}")
+"""Name of a process: other handles lead out of the folder, or are those of another launcher."""
 
 
 class DetachedFiles:
@@ -93,16 +96,16 @@ class DetachedPool(Scheduler):
 
         They are not alive, so others are started in their place. They must stop as soon as they begin.
         """
-        names = {path.stem for path in self._out.joinpath(*_WHERE).glob("*.json")}
-        return {name for name in names if self._may_begin(name)}
+        names = [path.stem for path in self._out.joinpath(*_WHERE).glob("*.json")]
+        return {name for name in filter(_NAME.fullmatch, names) if self._may_begin(name)}
 
     def alive(self, handles: Collection[str]) -> set[str]:
         """The processes that hold their claims."""
-        return {name for name in handles if self._watch(name).sees_holder()}
+        return {name for name in filter(_NAME.fullmatch, handles) if self._watch(name).sees_holder()}
 
     def owns(self, handles: Collection[str]) -> bool:
         """Whether all of these are background processes, and none is a job of another launcher."""
-        return all(DetachedFiles(self._out, name).task.exists() for name in handles)
+        return all(map(self._owned, handles))
 
     def result(self, handle: str) -> JobResult:
         """How a process ended; nothing is known of one that was killed."""
@@ -114,14 +117,17 @@ class DetachedPool(Scheduler):
 
     def cancel(self, handles: Collection[str]) -> None:
         """Tell processes to stop, and wait a while until they have."""
-        for name in handles:
-            write_text(DetachedFiles(self._out, name).cancel, "")
+        for name in filter(self._owned, handles):
+            write_text(DetachedFiles(self._out, name).cancel, "", below=self._out)
         deadline = time.monotonic() + CANCEL_SECONDS
         while self.alive(handles) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
 
     def _watch(self, name: str) -> ClaimWatch:
         return self._watches.setdefault(name, ClaimWatch(DetachedFiles(self._out, name).claim))
+
+    def _owned(self, name: str) -> bool:
+        return bool(_NAME.fullmatch(name)) and DetachedFiles(self._out, name).task.exists()
 
     def _may_begin(self, name: str) -> bool:
         files = DetachedFiles(self._out, name)

@@ -9,9 +9,12 @@ import traceback
 import uuid
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
+from vcpo_bench.bench.running.schedulers.loop.launch_file import tag_of
 from vcpo_bench.bench.samplers.vllm_engine.address import without_secrets
 from vcpo_bench.errors import UsageError
 
@@ -33,10 +36,11 @@ class TaskActor:
 
     Args:
         name: Its name; with a number behind it, this is the handle of a task.
+        place: Working directory of its tasks, where their nodes have it.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, place: str) -> None:
+        self._name, self._place = name, place
         self._lock = threading.Lock()
         self._running: dict[int, Any] = {}
         self._canceled: list[Any] = []
@@ -120,7 +124,7 @@ class TaskActor:
             number, job, options = self._waiting.popleft()
             try:
                 task = ray.remote(_run).options(name=f"cell {job.keys[0]}", **options)
-                self._running[number] = task.remote(job, f"{self._name}:{number}")
+                self._running[number] = task.remote(job, f"{self._name}:{number}", self._place)
             except Exception as problem:
                 self._ended[number] = _last_line(problem)
 
@@ -141,9 +145,18 @@ def forwarded() -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1"} | {name: value for name, value in variables.items() if not name.endswith(_SECRET)}
 
 
-def actor_name() -> str:
-    """A name that no other actor has."""
-    return f"tasks-{uuid.uuid4().hex[:12]}"
+def actor_name(out: Path) -> str:
+    """A name that no other actor has.
+
+    Args:
+        out: The results folder, as an absolute path.
+    """
+    return f"{prefix_of(out)}{uuid.uuid4().hex[:12]}"
+
+
+def prefix_of(out: Path) -> str:
+    """How the names of all actors of a results folder begin."""
+    return f"tasks-{tag_of(out)}-"
 
 
 def start_actor(name: str) -> Any:
@@ -158,11 +171,13 @@ def start_actor(name: str) -> Any:
         resources=_HEAD,
         runtime_env={"env_vars": forwarded()},
     )
-    return kind.remote(name)
+    return kind.remote(name, os.getcwd())
 
 
-def _run(job: Job, name: str) -> int:
+def _run(job: Job, name: str, place: str) -> int:
     """Body of a task."""
+    with suppress(OSError):  # this node has no such folder
+        os.chdir(place)
     return run_job(job, name)
 
 

@@ -7,22 +7,32 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.memory import available_cores
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
-from vcpo_bench.bench.running.schedulers.ray_actor import ENDED, NAMESPACE, actor_name, forwarded, start_actor
+from vcpo_bench.bench.running.schedulers.ray_actor import (
+    ENDED,
+    NAMESPACE,
+    actor_name,
+    forwarded,
+    prefix_of,
+    start_actor,
+)
 from vcpo_bench.bench.running.schedulers.ray_demand import why_waiting
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.errors import UsageError, how_to_install
+from vcpo_bench.files.folders import working_at_root
 from vcpo_bench.naming.parameters import integer, number, text
 
 STORE_BYTES = 80 * 2**20
@@ -91,10 +101,11 @@ class Ray(ScheduledLauncher):
             raise UsageError(
                 f"--launcher ray: no cluster answers at {address}; its head listens at HOST:6379 by default"
             )
-        with _signals_kept():
+        out = options.out.resolve()
+        with _signals_kept(), working_at_root():  # workers import from where it is called
             if running:
                 ray.init(address=running, **quiet)
-                return _RayScheduler(self)
+                return _RayScheduler(self, out)
             if detach:
                 raise UsageError("--detach: no Ray cluster runs that outlives this command; start one with ray start")
             os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves cells beside other work
@@ -106,7 +117,7 @@ class Ray(ScheduledLauncher):
                 object_store_memory=STORE_BYTES,
                 **quiet,
             )
-        return _RayScheduler(self, whole=ray.cluster_resources())
+        return _RayScheduler(self, out, whole=ray.cluster_resources())
 
 
 def _check_fits(name: str, asked: float, has: float, unit: str) -> None:
@@ -116,21 +127,6 @@ def _check_fits(name: str, asked: float, has: float, unit: str) -> None:
             f"--launcher ray({name}={asked:g}): this machine, which would be the whole cluster, has {has:.3g} {unit}; "
             "ask for less, or name a running cluster with address="
         )
-
-
-def _by_actor(handles: Collection[str]) -> dict[str, list[int]]:
-    """Numbers of tasks by the name of their actor."""
-    numbers: dict[str, list[int]] = {}
-    for handle in filter(_is_task, handles):
-        name, _, number = handle.rpartition(":")
-        numbers.setdefault(name, []).append(int(number))
-    return numbers
-
-
-def _is_task(handle: str) -> bool:
-    """Whether a handle is that of a Ray task, and not of another launcher that used the folder before."""
-    name, _, number = handle.rpartition(":")
-    return bool(name) and number.isdecimal()
 
 
 def _running(address: str) -> str:
@@ -167,11 +163,13 @@ class _RayScheduler(Scheduler):
 
     Args:
         launcher: What a task asks for.
+        out: The results folder: it has no tasks but those of actors whose names say so.
         whole: All resources of a cluster that was started here; None: machines may be added to it.
     """
 
-    def __init__(self, launcher: Ray, whole: Mapping[str, float] | None = None) -> None:
-        self._launcher, self._whole = launcher, whole
+    def __init__(self, launcher: Ray, out: Path, whole: Mapping[str, float] | None = None) -> None:
+        self._launcher, self._out, self._whole = launcher, out, whole
+        self._handle = re.compile(rf"({prefix_of(out)}[0-9a-f]+):([0-9]{{1,9}})")
         self._results: dict[str, JobResult] = {}
         self._actors: dict[str, Any] = {}
         self._current = ""
@@ -188,7 +186,7 @@ class _RayScheduler(Scheduler):
             _check_fits("memory", asked.memory, self._whole.get("memory", 0.0) / 2**30, "GiB of memory for tasks")
             _check_fits("gpus", needs["num_gpus"], self._whole.get("GPU", 0.0), "GPUs")
         if self._actor(self._current) is None:
-            self._current = actor_name()
+            self._current = actor_name(self._out)
         numbers = list(range(self._count, self._count + len(jobs)))
         self._count += len(jobs)
         yield [f"{self._current}:{number}" for number in numbers]
@@ -202,7 +200,7 @@ class _RayScheduler(Scheduler):
 
     def alive(self, handles: Collection[str]) -> set[str]:
         living = set()
-        for name, numbers in _by_actor(handles).items():
+        for name, numbers in self._by_actor(handles).items():
             states = self._states(name, numbers)
             for task in numbers:
                 handle = f"{name}:{task}"
@@ -233,7 +231,7 @@ class _RayScheduler(Scheduler):
     def why_waiting(self, handles: Collection[str]) -> str:
         import ray
 
-        for name, numbers in _by_actor(handles).items():
+        for name, numbers in self._by_actor(handles).items():
             with suppress(ray.exceptions.RayError, ValueError):  # it cannot be reached now
                 if (actor := self._actor(name)) is not None:
                     needs = ray.get(actor.needs.remote(numbers), timeout=ANSWER_SECONDS)
@@ -245,7 +243,7 @@ class _RayScheduler(Scheduler):
 
         calls = [
             actor.cancel.remote(numbers)
-            for name, numbers in _by_actor(handles).items()
+            for name, numbers in self._by_actor(handles).items()
             if (actor := self._actor(name)) is not None
         ]
         with suppress(ray.exceptions.RayError):  # tasks that go on end their cells: nothing is wrong
@@ -258,6 +256,13 @@ class _RayScheduler(Scheduler):
             if actor is not None:
                 ray.kill(actor)
         ray.shutdown()
+
+    def _by_actor(self, handles: Collection[str]) -> dict[str, list[int]]:
+        """Numbers of tasks by the name of their actor; jobs of other launchers and other folders are left out."""
+        numbers: dict[str, list[int]] = {}
+        for found in filter(None, map(self._handle.fullmatch, handles)):
+            numbers.setdefault(found[1], []).append(int(found[2]))
+        return numbers
 
     def _actor(self, name: str) -> Any:
         """The actor of that name; None: it is gone."""

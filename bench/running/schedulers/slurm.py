@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
 import shlex
 import subprocess
+import sys
+import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,12 +18,13 @@ from typing import Any, ClassVar
 
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
-from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER
+from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER, tag_of
 from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
 from vcpo_bench.bench.running.schedulers.slurm_reasons import why_pending
 from vcpo_bench.bench.running.schedulers.slurm_time_limit import TimeLimit
 from vcpo_bench.errors import UsageError, how_to_install
+from vcpo_bench.files.folders import made
 from vcpo_bench.naming.parameters import integer, number, text
 
 LONGEST_ARRAY = 1000
@@ -34,6 +36,10 @@ _ENDED = {
     *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT", "REVOKED"),
 }
 _PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
+_PYTHON = f"{shlex.quote(sys.executable)} -P"
+"""Jobs begin in the working directory, and import nothing from it; see `python_processes`."""
+_NUMBER = re.compile(r"[0-9]+(_[0-9]+)?")
+"""A job, or one of an array: nothing that `scancel` would take for an option."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +97,9 @@ class _SlurmScheduler(Scheduler):
     """
 
     def __init__(self, launcher: Slurm, out: Path) -> None:
-        self._launcher, self._folder = launcher, out / FOLDER / "slurm"
+        self._launcher, self._out = launcher, out
         self.poll_seconds = launcher.poll
-        self._name = f"vcpo-bench-{hashlib.sha256(str(out).encode()).hexdigest()[:12]}"
+        self._name = f"vcpo-bench-{tag_of(out)}"
         self._ended: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
 
@@ -109,7 +115,8 @@ class _SlurmScheduler(Scheduler):
         shares = _shares(at_once, len(arrays))
         after = [self._full(len(jobs), at_once)] * len(shares)
         for lane, array in zip(itertools.cycle(range(len(shares))), arrays, strict=False):
-            executor = submitit.SlurmExecutor(self._folder, max_num_timeout=TIMEOUTS)
+            folder = made(self._out, FOLDER, "slurm", uuid.uuid4().hex)  # jobs unpickle what they find there
+            executor = submitit.SlurmExecutor(folder, max_num_timeout=TIMEOUTS, python=_PYTHON)
             executor.update_parameters(**self._parameters(jobs[0].device, shares[lane], after[lane]))
             try:
                 handles = _submit(executor, [_Task(job, self._launcher.minutes) for job in array])
@@ -135,15 +142,15 @@ class _SlurmScheduler(Scheduler):
 
     def result(self, handle: str) -> JobResult:
         state = self._ended.get(handle, "")
-        return JobResult(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"))
+        return JobResult(state.startswith("CANCELLED"), state, state.startswith("COMPLETED"), state == "PREEMPTED")
 
     def why_waiting(self, handles: Collection[str]) -> str:
         return why_pending(self._reasons[handle] for handle in sorted(handles) if handle in self._reasons)
 
     def cancel(self, handles: Collection[str]) -> None:
-        for part in _cut(sorted(handles), LONGEST_ARRAY):
+        for part in _cut(sorted(filter(_NUMBER.fullmatch, handles)), LONGEST_ARRAY):
             with suppress(OSError, subprocess.SubprocessError):  # jobs that go on end their cells: nothing is wrong
-                _answer(["scancel", "--quiet", *part])
+                _answer(["scancel", "--quiet", f"--name={self._name}", *part])
 
     def _living(self) -> set[str]:
         """Jobs of the results folder that wait or run. Slurm soon forgets how others ended, so that is kept."""

@@ -97,7 +97,7 @@ class CellState:
         """
         if action is Action.WAIT:
             return self
-        counts = result is not None and not result.canceled
+        counts = result is not None and not result.canceled and not result.preempted
         completed = result is not None and result.completed
         return replace(
             self,
@@ -133,6 +133,8 @@ def next_action(state: CellState, alive: bool, result: JobResult | None) -> Acti
 
 def _after_job(state: CellState, result: JobResult) -> Action:
     """What to do when a job has gone for good without an end of its cell."""
+    if result.preempted:
+        return Action.RESUBMIT
     if result.completed:
         return Action.RESUBMIT if state.completions + 1 < MAX_DEATHS else Action.LEAVE
     return Action.RESUBMIT if state.deaths + 1 < MAX_DEATHS else Action.LOSE

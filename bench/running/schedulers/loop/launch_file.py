@@ -5,6 +5,7 @@ Only the process that submits writes the file. It is removed when every cell has
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -23,7 +24,17 @@ from vcpo_bench.records import CELLS
 FOLDER = ".launch"
 """Folder of a results folder with this file and the logs of jobs."""
 _FILE = "launch.json"
-_PARTS = ("cells", "handles", "replaced", "deaths")
+_PARTS: dict[str, type] = {"cells": dict, "handles": str, "replaced": str, "deaths": int}
+"""What the entries of each part are; the file may be a stranger's."""
+
+
+def tag_of(out: Path) -> str:
+    """What marks the jobs of a results folder among those of the user; those of a folder elsewhere have another.
+
+    Args:
+        out: The folder, as an absolute path.
+    """
+    return hashlib.sha256(str(out).encode()).hexdigest()[:12]
 
 
 class LaunchFile:
@@ -77,13 +88,16 @@ class LaunchFile:
         """How cells are to be run.
 
         Raises:
-            UsageError: The file does not name one of them.
+            UsageError: The file does not name one of them, or does not say how to run it.
         """
-        cells = self._values()["cells"]
+        cells, again = self._values()["cells"], "submit it with vcpo-bench run"
         for key in keys:
             if key not in cells:
-                raise UsageError(f"--key {key}: {self.out} holds no such cell to run; submit it with vcpo-bench run")
-        return [_from_json(cells[key], self.out, make_observer) for key in keys]
+                raise UsageError(f"--key {key}: {self.out} holds no such cell to run; {again}")
+        try:
+            return [_from_json(cells[key], self.out, make_observer) for key in keys]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{self._path} does not say how to run {', '.join(keys)}; {again}") from error
 
     def remove(self) -> None:
         """Remove the file, and the logs beside it: all cells have ended well."""
@@ -96,7 +110,7 @@ class LaunchFile:
             values = read_sealed(self._path)
         except DamagedResultError:
             values = {}
-        return {part: dict(values.get(part, {})) for part in _PARTS}
+        return {part: _entries(values.get(part), kind) for part, kind in _PARTS.items()}
 
     def _write(self, **parts: Mapping[str, Any]) -> None:
         made(self.out, FOLDER)
@@ -105,6 +119,10 @@ class LaunchFile:
             values[part] |= entries
         self._check()  # after reading: what another wrote since would be lost
         write_sealed(self._path, values, cover=False)
+
+
+def _entries(found: object, kind: type) -> dict[str, Any]:
+    return {key: one for key, one in found.items() if type(one) is kind} if isinstance(found, dict) else {}
 
 
 def _to_json(job: CellJob) -> dict[str, Any]:

@@ -15,6 +15,7 @@ class JobResult:
 
     Attributes:
         canceled: Whether somebody canceled it, which is no failure.
+        preempted: Whether it made way for another job, which is no failure either: it is submitted again.
         reason: What the scheduler says about it; empty: nothing.
         completed: Whether it returned by itself, so that nothing has killed it.
     """
@@ -22,6 +23,7 @@ class JobResult:
     canceled: bool = False
     reason: str = ""
     completed: bool = False
+    preempted: bool = False
 
 
 class Scheduler(ABC):

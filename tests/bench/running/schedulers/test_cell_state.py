@@ -13,15 +13,16 @@ UNKNOWN = None
 DIED = JobResult(reason="NODE_FAIL")
 COMPLETED = JobResult(reason="COMPLETED", completed=True)
 CANCELED = JobResult(canceled=True, reason="CANCELLED")
-RESULTS = (UNKNOWN, DIED, COMPLETED, CANCELED)
+PREEMPTED = JobResult(reason="PREEMPTED", preempted=True)
+RESULTS = (UNKNOWN, DIED, COMPLETED, CANCELED, PREEMPTED)
 
-GONE: dict[Phase, tuple[Action, Action, Action, Action]] = {
-    Phase.WAITING: (Action.SUBMIT, Action.SUBMIT, Action.SUBMIT, Action.SUBMIT),
-    Phase.HELD: (Action.SUBMIT, Action.SUBMIT, Action.SUBMIT, Action.LEAVE),
-    Phase.SUBMITTED: (Action.MISS, Action.MISS, Action.MISS, Action.MISS),
-    Phase.MISSED: (Action.WAIT, Action.RESUBMIT, Action.RESUBMIT, Action.LEAVE),
-    Phase.LOST: (Action.WAIT, Action.WAIT, Action.WAIT, Action.WAIT),
-    Phase.LEFT: (Action.WAIT, Action.WAIT, Action.WAIT, Action.WAIT),
+GONE: dict[Phase, tuple[Action, ...]] = {
+    Phase.WAITING: (Action.SUBMIT,) * 5,
+    Phase.HELD: (Action.SUBMIT, Action.SUBMIT, Action.SUBMIT, Action.LEAVE, Action.SUBMIT),
+    Phase.SUBMITTED: (Action.MISS,) * 5,
+    Phase.MISSED: (Action.WAIT, Action.RESUBMIT, Action.RESUBMIT, Action.LEAVE, Action.RESUBMIT),
+    Phase.LOST: (Action.WAIT,) * 5,
+    Phase.LEFT: (Action.WAIT,) * 5,
 }
 """By phase: what to do when what the cell waits for is gone, for each of `RESULTS`."""
 ALIVE = dict.fromkeys(Phase, Action.WAIT) | {Phase.WAITING: Action.SUBMIT, Phase.MISSED: Action.FIND}
@@ -65,6 +66,12 @@ def test_a_canceled_job_is_not_counted() -> None:
     state = CellState(Phase.MISSED, "7_0", deaths=1, completions=1)
     after = state.after(next_action(state, False, CANCELED), CANCELED, 0.0)
     assert (after.phase, after.deaths, after.completions) == (Phase.LEFT, 1, 1)
+
+
+def test_a_job_that_makes_way_is_submitted_again_however_often() -> None:
+    state = CellState(Phase.MISSED, "7_0", deaths=MAX_DEATHS - 1, completions=MAX_DEATHS - 1)
+    after = state.after(next_action(state, False, PREEMPTED), PREEMPTED, 0.0)
+    assert (after.phase, after.deaths, after.completions) == (Phase.WAITING, MAX_DEATHS - 1, MAX_DEATHS - 1)
 
 
 def test_a_scheduler_is_asked_about_jobs_that_may_live() -> None:

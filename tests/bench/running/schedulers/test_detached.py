@@ -106,25 +106,28 @@ def test_a_pool_of_this_machine_stops_a_background_process_that_starts(
     assert told == [True]
 
 
+NAME = "0123456789ab"
+
+
 def test_what_is_alive_how_it_ended_and_what_is_tidied(tmp_path: Path) -> None:
     (cell,) = cells_of(tmp_path, 1)
-    options, files = RunOptions(tmp_path, 1), DetachedFiles(tmp_path, "k")
-    LaunchFile(tmp_path).record_handles({cell.key: "k", "another": "17_0"})
+    options, files = RunOptions(tmp_path, 1), DetachedFiles(tmp_path, NAME)
+    LaunchFile(tmp_path).record_handles({cell.key: NAME, "another": "17_0"})
     files.claim.mkdir(parents=True)
-    assert not DetachedPool(options).owns(["k"])
+    assert not DetachedPool(options).owns([NAME])
     files.task.touch()
-    assert DetachedPool(options).owns(["k"])
+    assert DetachedPool(options).owns([NAME])
     with Claim(files.claim):
-        assert DetachedPool(options).alive({"k", "17_0"}) == {"k"}
-    assert DetachedPool(options).alive({"k"}) == set()
-    assert DetachedPool(options).result("k").canceled is False
+        assert DetachedPool(options).alive({NAME, "17_0"}) == {NAME}
+    assert DetachedPool(options).alive({NAME}) == set()
+    assert DetachedPool(options).result(NAME).canceled is False
     for said in ("canceled", "the disk is full"):
         files.ending.write_text(said)
-        result = DetachedPool(options).result("k")
+        result = DetachedPool(options).result(NAME)
         assert (result.canceled, result.reason) == (said == "canceled", said)
 
     Local().run([], options, None)  # type: ignore[arg-type]  # without a cell, nothing happens
     assert files.task.exists(), "a job of Slurm may still need the folder"
-    LaunchFile(tmp_path).record_handles({"another": "k"})
+    LaunchFile(tmp_path).record_handles({"another": NAME})
     Local().run([], options, None)  # type: ignore[arg-type]
     assert not (tmp_path / ".launch").exists()

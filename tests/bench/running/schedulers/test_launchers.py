@@ -13,7 +13,6 @@ from vcpo_bench.bench.running.schedulers import slurm
 from vcpo_bench.bench.running.schedulers.loop.job import Job, _threads
 from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult
 from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
-from vcpo_bench.bench.running.schedulers.ray_tasks import _is_task
 from vcpo_bench.errors import UsageError
 
 
@@ -26,7 +25,7 @@ def without_submitit(monkeypatch: pytest.MonkeyPatch, updates: list[dict[str, ob
     executor = SimpleNamespace(update_parameters=lambda **parameters: updates.append(parameters))
     names = ("submitit", "submitit.core", "submitit.core.utils")
     modules = {name: ModuleType(name) for name in names}
-    modules["submitit"].SlurmExecutor = lambda folder, max_num_timeout: executor
+    modules["submitit"].SlurmExecutor = lambda folder, **settings: executor
     modules["submitit.core.utils"].FailedJobError = FailedJobError
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
@@ -60,7 +59,7 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
         loop.submit()
     assert arrays == [2, 2]
     assert [words for words in asked if words[0] == "scancel"] == [
-        ["scancel", "--quiet", "100_0", "100_1", *["101_0"] * taken]
+        ["scancel", "--quiet", f"--name={scheduler._name}", "100_0", "100_1", *["101_0"] * taken]  # type: ignore[attr-defined]
     ]
 
 
@@ -125,11 +124,6 @@ def test_a_dependency_that_cannot_be_joined_is_refused_before_anything_is_submit
     scheduler = slurm.Slurm(options="dependency=afterok:5?afterok:6").connect(RunOptions(tmp_path, 0), detach=False)
     with pytest.raises(UsageError, match=r"a dependency with \? cannot be joined"):
         list(scheduler.submit([Job(tmp_path, ("key",))], 2))
-
-
-def test_handles_of_another_launcher_are_not_taken_for_tasks_of_ray() -> None:
-    assert _is_task("vcpo-bench-tasks-1a2b:17")
-    assert not any(_is_task(handle) for handle in ("keeper:4c1fa633a029", "4c1fa633a029", "100_0", ":3", ""))
 
 
 @pytest.mark.parametrize(("value", "threads"), [("4,2", 4), ("3", 3), ("", 1), ("0", 1), ("many", 1)])

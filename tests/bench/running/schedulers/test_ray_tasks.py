@@ -17,7 +17,7 @@ from vcpo_bench.bench.running.schedulers import ray_actor
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
-from vcpo_bench.bench.running.schedulers.ray_actor import TaskActor
+from vcpo_bench.bench.running.schedulers.ray_actor import TaskActor, actor_name
 from vcpo_bench.bench.running.schedulers.ray_demand import why_waiting
 from vcpo_bench.bench.running.schedulers.ray_tasks import Ray, _RayScheduler
 from vcpo_bench.errors import UsageError
@@ -75,7 +75,7 @@ def test_what_ray_takes_is_not_refused(asked: dict[str, float]) -> None:
 
 def test_a_task_that_ray_refuses_has_ended_and_others_go_on(ray: FakeRay) -> None:
     ray.refuses = lambda options: options["num_gpus"] == 1.5
-    actor = TaskActor("k")
+    actor = TaskActor("k", "/")
     actor.submit([0], [Job(Path(), ("bad",))], {"num_cpus": 1, "num_gpus": 1.5}, 0, 1)
     actor.submit([1], [Job(Path(), ("good",))], NEEDS, 0, 1)
     deadline = time.monotonic() + 60
@@ -85,7 +85,7 @@ def test_a_task_that_ray_refuses_has_ended_and_others_go_on(ray: FakeRay) -> Non
 
 
 def test_whatever_a_task_raises_it_has_ended(ray: FakeRay) -> None:
-    actor = TaskActor("k")
+    actor = TaskActor("k", "/")
     actor.submit([0, 1], [Job(Path(), (key,)) for key in "ab"], NEEDS, 0, 0)
     actor.states([])
     for reference, problem in zip(ray.started.values(), (KeyError(), TypeError("cannot be pickled")), strict=True):
@@ -105,7 +105,7 @@ def test_the_actor_survives_a_cluster_that_does_not_answer(
         return original(*arguments, **options)
 
     monkeypatch.setattr(FakeRay, "wait", fails_once)
-    actor = TaskActor("k")
+    actor = TaskActor("k", "/")
     actor.submit([0], [Job(Path(), ("a",))], NEEDS, 0, 0)
     deadline = time.monotonic() + 60
     while len(calls) < 3 and time.monotonic() < deadline:
@@ -115,7 +115,7 @@ def test_the_actor_survives_a_cluster_that_does_not_answer(
 
 
 def test_a_task_that_was_canceled_before_it_arrived_does_not_start(ray: FakeRay) -> None:
-    actor = TaskActor("k")
+    actor = TaskActor("k", "/")
     actor.cancel([0])
     actor.submit([0, 1], [Job(Path(), (key,)) for key in "ab"], NEEDS, 0, 0)
     assert actor.states([0, 1]) == {0: "canceled", 1: ""}
@@ -123,38 +123,39 @@ def test_a_task_that_was_canceled_before_it_arrived_does_not_start(ray: FakeRay)
 
 
 @pytest.mark.parametrize("problem", [ActorUnavailableError("grpc"), GetTimeoutError("30 s")])
-def test_an_actor_that_is_away_for_a_while_ends_nothing(ray: FakeRay, problem: Exception) -> None:
-    actor = TaskActor("tasks-1")
+def test_an_actor_that_is_away_for_a_while_ends_nothing(ray: FakeRay, tmp_path: Path, problem: Exception) -> None:
+    name = actor_name(tmp_path)
+    actor = TaskActor(name, "/")
     actor.submit([0], [Job(Path(), ("a",))], NEEDS, 0, 0)
-    ray.add("tasks-1", actor)
-    scheduler = _RayScheduler(Ray())
+    ray.add(name, actor)
+    scheduler = _RayScheduler(Ray(), tmp_path)
     ray.away = problem
-    assert scheduler.alive({"tasks-1:0"}) == {"tasks-1:0"}
+    assert scheduler.alive({f"{name}:0"}) == {f"{name}:0"}
     assert ray.timeouts[-1] is not None, "it would wait for ever"
     ray.away = None
-    assert scheduler.alive({"tasks-1:0", "tasks-1:7"}) == {"tasks-1:0"}
+    assert scheduler.alive({f"{name}:0", f"{name}:7"}) == {f"{name}:0"}
     ray.away = ActorDiedError("its node died")
-    assert scheduler.alive({"tasks-1:0"}) == set()
-    assert scheduler.result("tasks-1:0").reason == "the actor of its tasks is gone"
+    assert scheduler.alive({f"{name}:0"}) == set()
+    assert scheduler.result(f"{name}:0").reason == "the actor of its tasks is gone"
 
 
 def test_tasks_are_named_before_their_actor_is_there(ray: FakeRay, tmp_path: Path) -> None:
     """A command that is killed there submits them again, and one that is stopped cancels them."""
     cells = cells_of(tmp_path, 2)
-    submission = _RayScheduler(Ray()).submit([Job(tmp_path, (cell.key,)) for cell in cells], 0)
+    submission = _RayScheduler(Ray(), tmp_path).submit([Job(tmp_path, (cell.key,)) for cell in cells], 0)
     handles = next(submission)
     assert not ray.actors
-    assert _RayScheduler(Ray()).alive(handles) == set()
+    assert _RayScheduler(Ray(), tmp_path).alive(handles) == set()
     assert list(submission) == []
-    assert _RayScheduler(Ray()).alive(handles) == set(handles)
-    scheduler = _RayScheduler(Ray())
+    assert _RayScheduler(Ray(), tmp_path).alive(handles) == set(handles)
+    scheduler = _RayScheduler(Ray(), tmp_path)
     scheduler.cancel(handles)
     assert scheduler.alive(handles) == set()
     assert all(scheduler.result(handle).canceled for handle in handles)
 
 
 def test_further_tasks_go_to_the_same_actor_under_numbers_of_their_own(ray: FakeRay, tmp_path: Path) -> None:
-    cells, scheduler = cells_of(tmp_path, 3), _RayScheduler(Ray())
+    cells, scheduler = cells_of(tmp_path, 3), _RayScheduler(Ray(), tmp_path)
     for part in (cells[:2], cells):
         loop = SchedulerLoop(scheduler, part, RunOptions(tmp_path, 0))
         loop.submit()
@@ -164,7 +165,7 @@ def test_further_tasks_go_to_the_same_actor_under_numbers_of_their_own(ray: Fake
 
 
 def test_a_demand_that_no_node_meets_is_said(ray: FakeRay, tmp_path: Path) -> None:
-    scheduler = _RayScheduler(Ray(gpus=8, memory=4))
+    scheduler = _RayScheduler(Ray(gpus=8, memory=4), tmp_path)
     (handles,) = scheduler.submit([Job(tmp_path, ("a",), "cuda")], 0)
     ray.machines = [
         {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 2.0, "memory": 2.0**33}},
