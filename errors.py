@@ -33,10 +33,6 @@ class DiskFullError(VcpoBenchError):
     """There is no space left to write to; the message names the folder (exit code 2)."""
 
 
-class LostStateError(VcpoBenchError, RuntimeError):
-    """A server answers, but does not load the state that a checkpoint names."""
-
-
 def how_to_install(extra: str) -> str:
     """What installs the packages of an extra, for messages. The package itself is in no index.
 

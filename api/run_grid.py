@@ -96,7 +96,7 @@ def run(
         model=model,
         device=device,
     )
-    workers = run_grid.worker_count(jobs, device, spec.parts.sampler, spec.settings.shards)
+    workers = run_grid.worker_count(jobs, device, spec.parts.sampler)
     options = RunOptions(
         Path(out), workers, plugins=files, make_observer=StopOnAlarm, stack=stack_size(str(stack), device)
     )

@@ -30,7 +30,7 @@ def run(
     it. On a CPU the results are bit-identical, except in the regime async with its real clock.
     """
     means = read_means(how)
-    remember_server(ctx, settings.learner)
+    remember_server(ctx)
     alarm = stopping.alarm(settings.record)
     spec = grid.spec(replace(settings, stop=alarm.detector.text) if alarm else settings)
     if save_config:

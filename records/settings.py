@@ -30,11 +30,6 @@ class LanguageModelSettings(Settings):
         unit="yes/no", meaning="prompts use the chat template",
         help="Use the tokenizer's chat template, if it has one.", parameter="chat_template", apart="budget",
     )] = True
-    learner: Annotated[str, Setting(
-        unit="expression", meaning="who trained: this process, or a server",
-        help="Learner: torch, or a server such as tinker(rank=32) with --url; vcpo-bench ls learners lists them.",
-        apart="budget",
-    )] = "torch"
     sampler: Annotated[str, Setting(
         unit="expression", meaning="what drew the responses",
         help="Sampler, such as torch(slots=64) or vllm; vcpo-bench ls samplers lists them.", apart="noted",
@@ -51,10 +46,6 @@ class LanguageModelSettings(Settings):
         unit="yes/no", meaning="activations were recomputed in the backward pass instead of kept",
         help="Activation checkpointing: less memory, slower updates.",
     )] = False
-    shards: Annotated[int, Setting(
-        unit="processes", meaning="processes, one per GPU, that shared its parameters; every number rounds otherwise",
-        help="GPUs that train one cell together, its weights spread over them by FSDP2.", least=1,
-    )] = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,8 @@
 # Language models: policies, samplers, training, warm-up, on random models (no download).
 # minutes: 6.5
 # covers: bench/* methods/* records/* files/* naming/* errors.py tests/bench/*/test_hf_*.py
-# covers: tests/helpers/chance.py tests/helpers/fake_tinker.py tests/helpers/hf_models.py tests/helpers/mock_cells.py
-# covers: tests/helpers/mock_gpu.py tests/helpers/patience.py tests/helpers/replays.py tests/helpers/shard_cases.py
-# covers: tests/helpers/tinker_cells.py
+# covers: tests/helpers/chance.py tests/helpers/hf_models.py tests/helpers/mock_cells.py
+# covers: tests/helpers/mock_gpu.py tests/helpers/patience.py tests/helpers/replays.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

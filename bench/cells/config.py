@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from textwrap import shorten
-from typing import Any
+from typing import Any, Self
 
 from vcpo_bench.bench.cells.parts import CellParts
 from vcpo_bench.records import RULES_VERSION
-from vcpo_bench.records.settings import CellFields
+from vcpo_bench.records.settings import SETTINGS, CellFields
 
 NUMERIC_BACKEND = "torch-cpu-float32"
 """Default arithmetic of a cell; `dtype` and `device` are fields of their own."""
@@ -20,10 +21,20 @@ NUMERIC_BACKEND = "torch-cpu-float32"
 class CellConfig(CellFields):
     """Everything that changes the numbers or the records of one training run (`records.settings`).
 
-    `method`, `task`, `regime`, `optimizer`, `policy`, `learner` and `sampler` are canonical expressions. `start`,
+    `method`, `task`, `regime`, `optimizer`, `policy` and `sampler` are canonical expressions. `start`,
     `model` and `plugins` hold hashes of files (`grid_spec.start_digest`, `model_source.model_identity`,
     `plugin_files.plugins_of`), so that an edited file makes another cell.
     """
+
+    @classmethod
+    def recorded(cls, values: Mapping[str, Any]) -> Self:
+        """A cell as a file holds it; settings that this version does not have are left out.
+
+        Raises:
+            TypeError: A setting without a default is missing.
+            UsageError: A value is not legal.
+        """
+        return cls(**{name: value for name, value in values.items() if name in SETTINGS})
 
     @cached_property
     def parts(self) -> CellParts:
@@ -45,7 +56,6 @@ class CellConfig(CellFields):
         policy = "" if self.policy == CellFields.policy else f" {self.policy}"
         policy += "" if self.replay == CellFields.replay else f" replay {self.replay}"
         lr += "" if self.optimizer == CellFields.optimizer else f" {self.optimizer}"
-        lr += "" if self.learner == CellFields.learner else f" {self.learner}"
         return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model}{policy} lr {lr}{forked}"
 
     def key(self, method_version: int) -> str:

@@ -10,9 +10,7 @@ from typing import Any
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.cells.shard_rules import check_shards
 from vcpo_bench.bench.policies.catalog import check_routers
 from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import CellShape, Regime, check_method
@@ -148,8 +146,6 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         series=series,
     )
     check_routers(config.method, method.needs, config.parts.policy, config.model)
-    config.parts.learner.check(learner_job(config))
-    check_shards(config)
     config = replace(config, plugins=plugins_of(config))
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0
     updates = schedule.updates(config.steps)

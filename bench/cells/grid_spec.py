@@ -84,15 +84,13 @@ class GridSpec:
         """The fields of `CellConfig` that are the same in all cells.
 
         Raises:
-            UsageError: The start, the policy, the language model, the optimizer, the learner or the sampler cannot be
-                used.
+            UsageError: The start, the policy, the language model, the optimizer or the sampler cannot be used.
         """
         parts = self.parts
         return self.settings.values() | {
             "optimizer": parts.optimizer.text(),
             "policy": parts.policy.text(),
-            "learner": parts.learner.text(),
-            "sampler": parts.learner.sampler_for(parts.sampler).text(),
+            "sampler": parts.sampler.text(),
             "start": start_digest(self.start) if self.start else "",
             "model": model_identity(self.model) if self.model else "",
             "device": self.device.partition(":")[0],
@@ -116,8 +114,6 @@ class GridSpec:
             if not values:
                 raise UsageError(f"{flag}: the list is empty; give at least one value")
         flag_values.device(self.device)
-        if self.settings.shards > 1 and ":" in self.device:
-            raise UsageError(f"--device {self.device}: --shards takes several GPUs; use --device cuda")
         if self.model and self.start:
             raise UsageError(
                 f"--start {self.start}: applies only to the built-in tiny policy; with --model, training starts from "

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.cells.learner_job import learner_job
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
@@ -60,23 +59,16 @@ def open_policy(config: CellConfig, task: Task, start: Path | None, device: str 
         device: `cpu`, `cuda` or `cuda:N`.
 
     Raises:
-        UsageError: The policy cannot be loaded, its context is too short for the task, there is no such device, or
-            no server that trains it.
+        UsageError: The policy cannot be loaded, its context is too short for the task, or there is no such device.
     """
     if not config.model:
         assert isinstance(task, TokenTask)
         return load_warm_start(task, start, config.parts.policy).to(checked_device(device))
-    folder = _folder(config, start)
-    served = config.parts.learner.open_policy(learner_job(config), task, folder)
-    return _open_language_model(config, task, folder, device) if served is None else served
-
-
-def _open_language_model(config: CellConfig, task: Task, folder: Path, device: str) -> Policy:
     with hf_packages():
         from vcpo_bench.bench.policies.hf.loading import add_adapters, check_context, read_network
         from vcpo_bench.bench.policies.hf.policy import CausalPolicy
     assert isinstance(task, BoundTask)
-    network = read_network(folder)
+    network = read_network(_folder(config, start))
     check_context(network, task)
     if config.lora:
         add_adapters(network, config.lora)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from vcpo_bench.bench.learners.catalog import LEARNERS, LearnerKind
 from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS, Optimizer
 from vcpo_bench.bench.policies.catalog import POLICIES, EmbeddedPolicy
 from vcpo_bench.bench.regimes import REGIMES, Regime
@@ -37,11 +36,6 @@ class SharedParts:
     def optimizer(self) -> Optimizer:
         """What turns a gradient into a step."""
         return OPTIMIZERS.parse(self._settings.optimizer)
-
-    @cached_property
-    def learner(self) -> LearnerKind:
-        """Who holds the weights."""
-        return LEARNERS.parse(self._settings.learner)
 
     @cached_property
     def sampler(self) -> Sampler:

@@ -14,5 +14,5 @@ def plugins_of(config: CellConfig) -> str:
             loaded.
     """
     parts = config.parts
-    others = (parts.task, parts.regime, parts.optimizer, parts.policy, parts.learner, parts.sampler)
+    others = (parts.task, parts.regime, parts.optimizer, parts.policy, parts.sampler)
     return plugin_digests(parts.method.plugins, *(part.source for part in others))

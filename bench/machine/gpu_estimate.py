@@ -22,14 +22,6 @@ S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes 
 - sampling: ceil(R / S) n_r steps; each takes the longest of reading the weights and a half-full cache, computing S
   tokens at MFU, and launching L layers from Python.
 
-With s shards (`--shards`), each GPU holds 1/s of weights, gradients and optimizer, and of the rows. Gathered on top:
-
-- learning: the unit with embedding and head, 4 bytes per weight, and two blocks, b bytes per weight (one is fetched
-  ahead). There is no copy of 2 N_t: blocks travel in the compute dtype.
-- sampling: the same with all blocks, since each GPU samples by itself. A cast of the head is made in either case.
-- traffic: each pass of the learner gathers all weights twice and sums all gradients; scoring gathers them once more,
-  and so does sampling. None of it is assumed to be hidden behind arithmetic.
-
 Every response is assumed to have the maximum length, so both times are upper bounds in that respect.
 """
 
@@ -45,8 +37,6 @@ MFU = 0.35
 """Assumed share of the peak that large matrix products reach."""
 BANDWIDTH_SHARE = 0.6
 """Assumed share of the memory bandwidth that sampling reaches."""
-LINK_SHARE = 0.6
-"""Assumed share of the links' rate that gathering and summing reach."""
 LAYER_SECONDS = 9e-4
 """Of a layer of a sampling step: `torch` on one H200, 8 layers, responses that cannot end. In updates it took 2e-3."""
 RESERVED = 0.08
@@ -57,21 +47,19 @@ PROMPT_TOKENS = 256
 
 
 class Gpu(NamedTuple):
-    """A GPU: memory in bytes, dense peak operations per second by dtype, bandwidth and links in bytes per second."""
+    """A GPU: memory in bytes, dense peak operations per second by dtype, bandwidth in bytes per second."""
 
     name: str
     memory: float
     peaks: dict[str, float]
     bandwidth: float
-    link: float
-    """To the other GPUs of a machine, in one direction."""
 
 
 GPUS = (
-    Gpu("L40S", 48e9, {"bfloat16": 362e12, "float32": 91.6e12}, 864e9, 32e9),
-    Gpu("A100-80", 80e9, {"bfloat16": 312e12, "float32": 19.5e12}, 2039e9, 300e9),
-    Gpu("H100-80", 80e9, {"bfloat16": 989e12, "float32": 67e12}, 3350e9, 450e9),
-    Gpu("H200", 141e9, {"bfloat16": 989e12, "float32": 67e12}, 4800e9, 450e9),
+    Gpu("L40S", 48e9, {"bfloat16": 362e12, "float32": 91.6e12}, 864e9),
+    Gpu("A100-80", 80e9, {"bfloat16": 312e12, "float32": 19.5e12}, 2039e9),
+    Gpu("H100-80", 80e9, {"bfloat16": 989e12, "float32": 67e12}, 3350e9),
+    Gpu("H200", 141e9, {"bfloat16": 989e12, "float32": 67e12}, 4800e9),
 )
 """From the vendors' data sheets; the SXM version if there are several."""
 
@@ -91,7 +79,6 @@ class Workload:
         micro_tokens: Positions per forward pass of the learner; 0: the whole batch at once.
         slots: Responses sampled at once; 0: all.
         moments: Tensors that the optimizer keeps per trained parameter.
-        shards: GPUs that share the cell.
     """
 
     prompts: int
@@ -104,17 +91,11 @@ class Workload:
     micro_tokens: int = 0
     slots: int = 0
     moments: int = 2
-    shards: int = 1
 
     @property
     def rows(self) -> int:
-        """Responses of an update on one GPU."""
-        return -(-self.prompts * self.responses // self.shards)
-
-    @property
-    def passes(self) -> int:
-        """Forward passes that the learner cuts the rows of one GPU into."""
-        return -(-self.rows * self.length // self.positions)
+        """Responses of an update."""
+        return self.prompts * self.responses
 
     @property
     def length(self) -> int:
@@ -139,7 +120,7 @@ class Workload:
 
 
 class Memory(NamedTuple):
-    """Bytes by use on one GPU; the last two are gathered from other GPUs, while learning and while sampling."""
+    """Bytes by use."""
 
     weights: float
     gradients: float
@@ -147,14 +128,11 @@ class Memory(NamedTuple):
     activations: float
     logits: float
     cache: float
-    units: float = 0.0
-    whole: float = 0.0
 
     @property
     def peak(self) -> float:
         """Largest sum at any time: sampling and learning take turns."""
-        learning, sampling = self.activations + self.logits + self.units, self.cache + self.whole
-        return self.weights + self.gradients + self.optimizer + max(learning, sampling)
+        return self.weights + self.gradients + self.optimizer + max(self.activations + self.logits, self.cache)
 
 
 class UpdateTime(NamedTuple):
@@ -162,12 +140,11 @@ class UpdateTime(NamedTuple):
 
     sampling: float
     learning: float
-    traffic: float = 0.0
 
     @property
     def total(self) -> float:
         """All, one after the other."""
-        return self.sampling + self.learning + self.traffic
+        return self.sampling + self.learning
 
 
 def trained_parameters(shape: ModelShape, lora: int) -> int:
@@ -176,29 +153,18 @@ def trained_parameters(shape: ModelShape, lora: int) -> int:
 
 
 def memory(shape: ModelShape, work: Workload) -> Memory:
-    """Bytes that a cell needs on each GPU."""
+    """Bytes that a cell needs."""
     trained = trained_parameters(shape, work.lora)
     cast = 2 * trained if work.width == 2 else 0
-    weights, shards = 4 * trained + (work.width * shape.parameters if work.lora else 0), work.shards
+    frozen = work.width * shape.parameters if work.lora else 0
     return Memory(
-        weights=weights / shards if shards > 1 else weights + cast,
-        gradients=4 * trained / shards,
-        optimizer=4 * work.moments * trained / shards,
-        units=_gathered(shape, work, 2) if shards > 1 else 0.0,
-        whole=_gathered(shape, work, shape.layers) if shards > 1 else 0.0,
+        weights=4 * trained + frozen + cast,
+        gradients=4 * trained,
+        optimizer=4 * work.moments * trained,
         activations=_activations(shape, work),
         logits=LOGIT_BYTES,
         cache=2 * work.sampled_at_once * work.length * shape.layers * shape.key_value * work.width,
     )
-
-
-def _gathered(shape: ModelShape, work: Workload, blocks: int) -> float:
-    """Bytes of weights that a GPU gathers from the others: embedding and head, and so many blocks."""
-    outer = shape.vocab * shape.hidden * (1 if shape.tied else 2) + shape.hidden
-    block = (shape.parameters - outer) / shape.layers
-    adapters = 4 * trained_parameters(shape, work.lora) * blocks / shape.layers if work.lora else 0.0
-    cast = 2 * shape.vocab * shape.hidden if work.width == 2 and not work.lora else 0
-    return (work.width if work.lora else 4) * outer + cast + blocks * block * work.width + adapters
 
 
 def _activations(shape: ModelShape, work: Workload) -> float:
@@ -223,26 +189,16 @@ def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
     learning = work.rows * work.length * forward_operations(shape, work.length) * passes / peak
     need = memory(shape, work)
     step = max(
-        ((need.whole or need.weights) + need.cache / 2) / (BANDWIDTH_SHARE * gpu.bandwidth),
+        (need.weights + need.cache / 2) / (BANDWIDTH_SHARE * gpu.bandwidth),
         work.sampled_at_once * forward_operations(shape, work.length) / peak,
         shape.layers * LAYER_SECONDS,
     )
     steps = -(-work.rows // work.sampled_at_once) * work.response_tokens
-    return UpdateTime(sampling=steps * step, learning=learning, traffic=_traffic(shape, work, gpu))
-
-
-def _traffic(shape: ModelShape, work: Workload, gpu: Gpu) -> float:
-    """Seconds that a GPU exchanges weights and gradients with the others."""
-    if work.shards == 1:
-        return 0.0
-    scoring = work.passes if work.passes > 1 else 0  # a single pass is not repeated for the gradient
-    gathered = _gathered(shape, work, shape.layers) * (2 * work.passes + scoring + 1)
-    summed = 4 * trained_parameters(shape, work.lora) * work.passes
-    return (gathered + summed) * (1 - 1 / work.shards) / (LINK_SHARE * gpu.link)
+    return UpdateTime(sampling=steps * step, learning=learning)
 
 
 def fits(need: Memory, gpu: Gpu) -> bool:
-    """Whether the cell fits: on one GPU, or on each of those that share it."""
+    """Whether the cell fits on the GPU."""
     return need.peak <= (1 - RESERVED) * gpu.memory
 
 
@@ -256,23 +212,18 @@ def describe(shape: ModelShape, work: Workload, updates: int) -> list[str]:
     """
     need = memory(shape, work)
     parts = ", ".join(f"{name} {value / GIB:.1f}" for name, value in need._asdict().items() if value)
-    where = f"each of {work.shards} GPUs" if work.shards > 1 else "one GPU"
-    rows = work.prompts * work.responses
     lines = [
         f"estimate, checked in parts on one GPU (docs/tasks.md): {shape.parameters / 1e9:.2f} B parameters, "
-        f"{rows} responses of up to {work.prompt_tokens} + {work.response_tokens} tokens per update",
-        f"GiB on {where}: {need.peak / GIB:.1f} at the peak ({parts})",
+        f"{work.rows} responses of up to {work.prompt_tokens} + {work.response_tokens} tokens per update",
+        f"GiB on one GPU: {need.peak / GIB:.1f} at the peak ({parts})",
     ]
     for gpu in GPUS:
         time = update_time(shape, work, gpu)
-        traffic = f", traffic {time.traffic:.1f}" if work.shards > 1 else ""
         verdict = "fits" if fits(need, gpu) else "does NOT fit"
         lines.append(
             f"  {gpu.name:8} {verdict:12}  {time.total:8.1f} s per update (sampling {time.sampling:.1f}, "
-            f"learning {time.learning:.1f}{traffic}), {time.total * updates / 3600:.1f} h for {updates} updates"
+            f"learning {time.learning:.1f}), {time.total * updates / 3600:.1f} h for {updates} updates"
         )
     if not any(fits(need, gpu) for gpu in GPUS):
-        lines.append(
-            "  fits nowhere: try --lora 64, --checkpointing, a smaller --micro-tokens, fewer slots, more --shards"
-        )
+        lines.append("  fits nowhere: try --lora 64, --checkpointing, a smaller --micro-tokens, fewer slots")
     return lines

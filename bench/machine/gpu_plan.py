@@ -38,7 +38,6 @@ def gpu_plan(spec: GridSpec) -> list[str]:
         checkpointing=settings.checkpointing,
         micro_tokens=settings.micro_tokens,
         slots=spec.parts.sampler.at_once,
-        shards=settings.shards,
         moments=spec.parts.optimizer.moments,
     )
     return [*lines, f"{len(lines)} cells, one after another", *describe(shape, work, len(lines) * settings.steps)]

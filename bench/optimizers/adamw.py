@@ -29,7 +29,6 @@ class AdamW(Optimizer):
     name = "adamw"
     summary = "AdamW; reset=N forgets its moments every N steps"
     bare_value = False
-    elementwise = True
     beta1: float = number(0.9, minimum=0.0, below=1.0)
     beta2: float = number(0.999, minimum=0.0, below=1.0)
     eps: float = number(1e-8, above=0.0, below=math.inf)

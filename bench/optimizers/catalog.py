@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
@@ -19,13 +18,7 @@ class Optimizer(Component, ABC):
 
     A subclass is a frozen dataclass whose fields are its parameters. Learning rate, warmup, step scale and weight decay
     are settings of the cell and mean the same with every optimizer.
-
-    Class attributes:
-        elementwise: Whether each weight is moved by its own gradients alone, so that parts of a matrix can be stepped
-            in different processes.
     """
-
-    elementwise: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, policy: Policy, lr: float, weight_decay: float) -> torch.optim.Optimizer:

@@ -28,7 +28,6 @@ class SGD(Optimizer):
 
     name = "sgd"
     summary = "gradient descent; its rate is not AdamW's, so give one with --lr"
-    elementwise = True
     momentum: float = number(0.0, minimum=0.0, below=1.0)
     nesterov: bool = flag(False)
 

@@ -89,7 +89,7 @@ def read_cell(
         raise UsageError(f"{folder}: {_missing_cell(folder)}")
     try:
         facts = read_cell_file(folder / CELL_FILE)
-        config = CellConfig(**facts["config"])
+        config = CellConfig.recorded(facts["config"])
         key, updates = facts["key"], int(facts["steps_done"])
     except DamagedResultError as error:
         raise DamagedResultError(f"{error.what}; run the grid again to replace it", folder / CELL_FILE) from error
@@ -104,6 +104,8 @@ def read_cell(
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
     if plugins_of(config) != config.plugins:
         raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
+    if config.key(method.version) != key:
+        raise UsageError(f"{key}: was run with settings that this version does not have; run it again first")
     if exactly:
         _check_repeatable(key, config)
     origin = _language_model(key, config, start, model) if config.model else _start_policy(key, config, start, model)

@@ -30,27 +30,23 @@ LATE_SECONDS = 0.2
 """Seconds after which a cell that seems damaged is read again."""
 
 
-def worker_count(asked: int, device: str = "cpu", sampler: Sampler = TORCH, shards: int = 1) -> int:
+def worker_count(asked: int, device: str = "cpu", sampler: Sampler = TORCH) -> int:
     """Number of worker processes for `--jobs`.
 
     Args:
         asked: The number asked for; 0: one per CPU core available to this process, or as the sampler uses GPUs.
         device: `cpu`, `cuda` or `cuda:N`.
         sampler: What draws the responses.
-        shards: Processes of each cell, which a worker starts itself.
 
     Raises:
-        UsageError: The number is negative, there is no such device, or there are fewer GPUs than shards.
+        UsageError: The number is negative, or there is no such device.
     """
     if asked < 0:
         raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
     checked_device(device)
     if device != "cpu":
-        gpus = torch.cuda.device_count() if device == "cuda" else 1
-        if shards > gpus:
-            raise UsageError(f"--shards {shards}: this machine has {gpus} CUDA devices; use at most {gpus}")
-        return asked or sampler.workers(gpus // shards)
-    return asked or max(1, available_cores() // shards)
+        return asked or sampler.workers(torch.cuda.device_count() if device == "cuda" else 1)
+    return asked or available_cores()
 
 
 def run_grid(
@@ -116,8 +112,6 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     Raises:
         UsageError: One is missing.
     """
-    for learner in {cell.config.parts.learner for cell in cells}:
-        learner.check_installed()
     for sampler in {cell.config.parts.sampler for cell in cells}:
         sampler.check_installed()
     for task in {cell.config.parts.task for cell in cells}:

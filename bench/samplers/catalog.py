@@ -50,13 +50,11 @@ class Sampler(Component):
         for_language_models: Whether its options mean nothing to the built-in tiny policy, which can be sampled with its
             defaults only.
         exact: Whether a cell can be run again bit for bit: its samples are a function of seeds and weights alone.
-        comes_with: Name of the learner it belongs to; empty: it works with any that holds the weights in this process.
     """
 
     needs_language_model: ClassVar[bool] = False
     for_language_models: ClassVar[bool] = False
     exact: ClassVar[bool] = True
-    comes_with: ClassVar[str] = ""
 
     @property
     def truncates(self) -> bool:

@@ -53,7 +53,7 @@ class Stack:
         for source, engine in zip(self._sources, self._engines, strict=True):
             source.generator.published.sampler = engine
         self.weights = StackedWeights(self._policies)
-        self.learner = StackedLearner([trainer.own_learner for trainer in trainers], self.weights)
+        self.learner = StackedLearner([trainer.learner for trainer in trainers], self.weights)
         self._asked = questions(self.task)
 
     def advance(self) -> list[Advanced]:

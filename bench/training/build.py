@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from vcpo_bench.bench.cells.config import CellConfig
@@ -10,11 +9,8 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.cells.parquet_table import includes
 from vcpo_bench.bench.feeding.open_source import open_source
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.cell_learner import CellLearner
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.learner_settings import LearnerSettings
-from vcpo_bench.bench.training.served_learner import ServedLearner
 from vcpo_bench.bench.training.step_observer import StepObserver
 from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
@@ -44,38 +40,18 @@ def build_trainer(
     """
     task = open_task(config, start)
     policy = open_policy(config, task, start, device or config.device)
-    return trainer_of(config, task, _cell_learner(config, policy, method), start, observer)
-
-
-def trainer_of(
-    config: CellConfig, task: Task, learner: CellLearner, start: Path | None, observer: StepObserver | None
-) -> Trainer:
-    """A learner's trainer, with its source of batches and empty tables; arguments are those of `build_trainer`.
-
-    Raises:
-        UsageError: The method cannot run in the regime.
-    """
-    source, updates = open_source(config, task, learner.policy, learner.method, learner.logp, start)
+    learner = build_learner(config, policy, method)
+    source, updates = open_source(config, task, policy, learner.method, learner.logp, start)
     return Trainer(config, task, learner, source, updates, build_recorder(config), observer)
 
 
-def _cell_learner(config: CellConfig, policy: Policy, method: Method | None) -> CellLearner:
-    """The learner of a cell, in this process or on a server."""
-    if config.parts.learner.served:
-        return ServedLearner(policy, method or config.parts.method, config.lr, config.lr_warmup)
-    return build_learner(config, policy, method)
-
-
-def build_learner(
-    config: CellConfig, policy: Policy, method: Method | None = None, kind: Callable[..., Learner] = Learner
-) -> Learner:
-    """The learner of a cell that is trained in this process; it measures what the cell's record level asks for.
+def build_learner(config: CellConfig, policy: Policy, method: Method | None = None) -> Learner:
+    """The learner of a cell; it measures what the cell's record level asks for.
 
     Args:
         config: The cell.
         policy: Policy to train.
         method: As for `build_trainer`.
-        kind: Class of the learner.
     """
     diagnostics = [one for one in DIAGNOSTICS.values() if isinstance(one, GradientDiagnostic)]
     settings = LearnerSettings(
@@ -89,7 +65,7 @@ def build_learner(
         largest_lag=config.staleness + config.parts.regime.publish_every - 1,
         replay=config.replay,
     )
-    return kind(policy, method or config.parts.method, settings)
+    return Learner(policy, method or config.parts.method, settings)
 
 
 def build_recorder(config: CellConfig) -> StepRecorder:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -57,10 +57,7 @@ class Learner:
         method_state: What the method returned at the last update and receives at the next.
         previous_gradient: `[D]` the last finite gradient, where a diagnostic or the method needs it.
         reference: Frozen copy of the start policy, where the method needs one.
-        score_norms: What measures score norms.
     """
-
-    score_norms: ClassVar[type[ScoreNorms]] = ScoreNorms
 
     def __init__(self, policy: Policy, method: Method, settings: LearnerSettings) -> None:
         self.policy, self.method, self.settings = policy, method, settings
@@ -69,9 +66,9 @@ class Learner:
         self.previous_gradient: Tensor | None = None
         self.reference = policy.replica() if "reference_logp" in method.needs else None
         self._past = PastWeights.wanted_by(method, policy, settings.largest_lag)
-        self._norms = self.score_norms(policy) if "score_norm_sq" in method.needs else None
+        self._norms = ScoreNorms(policy) if "score_norm_sq" in method.needs else None
         measured_apart = settings.measure_norms and self._norms is None
-        self._recorded_norms = self.score_norms(policy) if measured_apart else None
+        self._recorded_norms = ScoreNorms(policy) if measured_apart else None
 
     def update(self, batch: Trajectories, now: int) -> LearnerStep:
         """One optimizer step on `batch` at update number `now`; none if something was not finite."""
@@ -85,7 +82,7 @@ class Learner:
         evidence = scored.evidence
         return LearnerStep(
             logp=evidence.logp,
-            entropy=self._gather(scored.pieces, [each.entropy for each in scored.scores]).view_as(evidence.logp),
+            entropy=gather(scored.pieces, [each.entropy for each in scored.scores]).view_as(evidence.logp),
             score_norm_sq=evidence.score_norm_sq if scored.norms is None else scored.norms,
             answer=answer,
             made=made,
@@ -168,25 +165,19 @@ class Learner:
         previous = tensors.get("previous_gradient")
         self.previous_gradient = None if previous is None else previous.to(self.policy.device)
 
-    def close(self) -> None:
-        """It holds nothing outside this process."""
-
     def _record_norms(self, batch: Trajectories) -> Tensor:
         """`[P, G]` squared score norms, for the record only."""
         assert self._recorded_norms is not None
         pieces = self._cut(batch)
         squared = [self._norms_of(self._recorded_norms, piece.part)[1] for piece in pieces]
         self._recorded_norms.release()
-        return self._gather(pieces, squared).view(batch.reward.shape)
+        return gather(pieces, squared).view(batch.reward.shape)
 
     def _cut(self, batch: Trajectories) -> list[Piece]:
         return cut(batch, self.settings.micro_batches, self.settings.micro_tokens)
 
-    def _gather(self, pieces: Sequence[Piece], values: Sequence[Tensor]) -> Tensor:
-        return gather(pieces, values)
-
     def _logp_under(self, policy: Policy, pieces: list[Piece], replay: Replay = "off") -> Tensor:
-        return self._gather(pieces, [scores_of(policy, piece.part, replay).logp for piece in pieces])
+        return gather(pieces, [scores_of(policy, piece.part, replay).logp for piece in pieces])
 
     def _forward(self, part: Trajectories) -> TokenScores:
         a_row_each = bool(self._norms)  # norms need it
@@ -220,7 +211,7 @@ class Learner:
         if self.reference is not None:
             with torch.no_grad():
                 reference = self._logp_under(self.reference, pieces)
-        gathered = partial(self._gather, pieces)
+        gathered = partial(gather, pieces)
         return evidence_of(
             batch,
             now,
@@ -248,15 +239,12 @@ class Learner:
             if self._norms is None:
                 send_backward(kept, coefficients[rows], None if entropy is None else entropy[rows])
                 return
-            row = self._constant(coefficients[rows].to(kept.mask.device), kept.mask) if entropy is None else None
+            row = constant_rows(coefficients[rows].to(kept.mask.device), kept.mask) if entropy is None else None
             if row is not None:
                 self._norms.assemble(row)
                 return
         for part, rows in scored.pieces:
             send_backward(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
-
-    def _constant(self, coefficients: Tensor, mask: Tensor) -> Tensor | None:
-        return constant_rows(coefficients, mask)
 
     def observe_gradient(self) -> dict[str, float]:
         """Values of the gradient diagnostics, before clipping; empty if the gradient is not finite.
@@ -265,7 +253,7 @@ class Learner:
         """
         if not (self.settings.diagnostics or self.method.combine):
             return {}
-        gradient = self._gradient()
+        gradient = FlatGradient(self.policy, self.policy.output_head(), self.previous_gradient)
         if not gradient.finite:
             return {}  # the step sees it too and is skipped; the last finite gradient is kept
         self.previous_gradient = gradient.flat
@@ -273,9 +261,6 @@ class Learner:
         if self.method.combine is not None and gradient.previous is not None:
             self._replace_gradient(gradient.flat, gradient.previous, *self.method.combine(gradient.dots))
         return measured
-
-    def _gradient(self) -> FlatGradient:
-        return FlatGradient(self.policy, self.policy.output_head(), self.previous_gradient)
 
     def _replace_gradient(self, gradient: Tensor, previous: Tensor, a: float, b: float) -> None:
         """Put a g + b p into `.grad`; nothing at all for (0, 0), so that the optimizer skips every parameter."""

@@ -12,7 +12,6 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import Source, StepInput, under
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.training.cell_learner import CellLearner
 from vcpo_bench.bench.training.checkpoint import read_state, write_state
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
@@ -47,7 +46,7 @@ class Trainer:
         self,
         config: CellConfig,
         task: Task,
-        learner: CellLearner,
+        learner: Learner,
         source: Source,
         updates: int,
         recorder: StepRecorder,
@@ -69,12 +68,6 @@ class Trainer:
     def policy(self) -> Policy:
         """What is trained."""
         return self.learner.policy
-
-    @property
-    def own_learner(self) -> Learner:
-        """The learner of a cell that is trained in this process: its optimizer and its gradients can be asked for."""
-        assert isinstance(self.learner, Learner), "it is trained on a server"
-        return self.learner
 
     @property
     def status(self) -> str:
@@ -153,4 +146,3 @@ class Trainer:
     def close(self) -> None:
         """Release the source and the learner: a sampler process, a place on a server."""
         self.source.close()
-        self.learner.close()

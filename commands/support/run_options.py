@@ -172,7 +172,7 @@ class ExecutionOptions:
         option(
             LANGUAGE_MODEL,
             "URL",
-            "URL of the server, for --sampler vllm-server or --learner tinker.",
+            "URL of the server, for --sampler vllm-server.",
             envvar="VCPO_BENCH_VLLM_URL",
         ),
     ] = ""

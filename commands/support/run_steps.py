@@ -90,10 +90,7 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     _warn(spec.warnings())
     if skipped := skipped_methods(spec):
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
-    if place.here:
-        workers = worker_count(how.jobs, device, spec.parts.sampler, spec.settings.shards)
-    else:
-        workers = scheduled_count(how.jobs)
+    workers = worker_count(how.jobs, device, spec.parts.sampler) if place.here else scheduled_count(how.jobs)
     stack = stack_count(how.stack, device, place)
     crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.parsed_regimes)]))
@@ -121,9 +118,7 @@ def estimate(run: PlannedRun) -> None:
         say(f"{cell.config.label:60} {note}".rstrip())
     counts = f"{counted(len(run.cells), 'cell')}, {len(missing)} to run"
     workers = run.options.jobs or len(run.cells)
-    if any(cell.config.parts.learner.served for cell in missing):
-        counts += f" on {counted(workers, 'worker')}: the server decides how long it takes"
-    elif missing:
+    if missing:
         minutes = time_estimate.estimate(missing, workers) / 60
         counts += (
             f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
@@ -145,7 +140,7 @@ def train(run: PlannedRun, how: ExecutionOptions) -> int:
     spec, out = run.spec, run.options.out
     check_extras(spec.model, spec.settings.lora)
     check_trackers(run.means.trackers)
-    run.means.place.check(spec.device, spec.settings.shards)
+    run.means.place.check(spec.device)
     if how.detach:
         _detach(run)
         return 0

@@ -45,7 +45,7 @@ class CellPage:
         return quote(f"{self.files}/")
 
 
-_SETTINGS = ("regime", "optimizer", "policy", "model", "sampler", "learner", "record")
+_SETTINGS = ("regime", "optimizer", "policy", "model", "sampler", "record")
 _SIZES = (("steps", "updates planned"), ("prompts", "prompts"), ("responses", "responses per prompt"))
 
 

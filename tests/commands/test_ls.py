@@ -51,7 +51,6 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
         ("methods", "VESPO 2602.10693 (2026)"),
         ("parts", "baseline"),
         ("tasks", "language model"),
-        ("learners", "rank=32"),
         ("trackers", "project=vcpo-bench"),
         ("samplers", "slots=0"),
         ("optimizers", "beta2=0.999"),

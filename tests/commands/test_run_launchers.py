@@ -95,27 +95,10 @@ def test_a_job_script_runs_one_cell(tmp_path: Path) -> None:
     assert "run-cell" not in call("--help").stdout
 
 
-@pytest.mark.parametrize("expression", ["slurm", "slurm(gpus=4)", "ray", "ray(gpus=0.25)"])
-def test_fewer_gpus_than_shards_are_refused_with_the_key_to_set(expression: str) -> None:
-    place = read_launcher(expression, None)
-    assert isinstance(place, ScheduledLauncher)
-    with pytest.raises(
-        UsageError, match=r"--shards 8: .* gives a job [0-9.]+ GPUs?; write gpus: 8 in --launcher-config"
-    ):
-        place.check_request("cuda", 8)
-    place.check_request("cpu", 8)
-    read_launcher(f"{place.name}(gpus=8)", None).check_request("cuda", 8)
-
-
-def test_shards_are_part_of_what_is_checked_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, int]] = []
-
-    def check(launcher: object, device: str, shards: int) -> None:
-        asked.append((device, shards))
-        raise UsageError("as told")
+def test_the_launcher_is_checked_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(launcher: object, device: str) -> None:
+        raise UsageError(f"as told on {device}")
 
     monkeypatch.setattr(ScheduledLauncher, "check", check)
-    assert "as told" in refused("--launcher", "slurm", "--out", tmp_path / "r")
-    assert asked == [("cpu", 1)]
+    assert "as told on cpu" in refused("--launcher", "slurm", "--out", tmp_path / "r")
+    assert not (tmp_path / "r").exists()

@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
 def test_there_are_scripts_for_slurm_and_for_ray() -> None:
-    assert {path.name for path in SCRIPTS} >= {"slurm_grid.sh", "slurm_cell.sh", "ray_grid.sh", "same_bits.sh"}
+    assert {path.name for path in SCRIPTS} >= {"slurm_grid.sh", "ray_grid.sh", "same_bits.sh"}
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)

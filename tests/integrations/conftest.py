@@ -1,4 +1,4 @@
-"""A browser, a Tinker server and a Slurm for the tests that need them; nothing is imported unless a test does."""
+"""A browser and a Slurm for the tests that need them; nothing is imported unless a test does."""
 
 import os
 import shutil
@@ -53,27 +53,6 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         context.close()
     assert logs == []
     assert outside == []
-
-
-@pytest.fixture(scope="session")
-def tinker_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A running `TinkerServer`."""
-    from tinker_server import TinkerServer, save_qwen3
-
-    model = save_qwen3(tmp_path_factory.mktemp("models") / "qwen3")
-    started = TinkerServer(model, tmp_path_factory.mktemp("server"))
-    started.start()
-    yield started
-    started.kill()
-
-
-@pytest.fixture
-def server(tinker_server: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The same, at the address that cells take it from."""
-    from vcpo_bench.bench.learners.tinker_api import service
-
-    monkeypatch.setenv(service.URL_VARIABLE, tinker_server.url)
-    return tinker_server
 
 
 @pytest.fixture(scope="module")

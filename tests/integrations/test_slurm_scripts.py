@@ -88,16 +88,6 @@ def test_a_grid_from_a_login_node(cluster: SlurmCluster, node: None, tmp_path: P
     assert digest(tmp_path / "slurm") == digest(tmp_path / "here") != {}
 
 
-def test_a_sharded_cell(cluster: SlurmCluster, node: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hf_models import save
-
-    monkeypatch.setenv("SHARDS", "2")
-    cell = config(tmp_path, CELL.format(model=save(tmp_path / "model")))
-    sbatch(tmp_path / "log", SCRIPTS / "slurm_cell.sh", cell, tmp_path / "slurm")
-    run("vcpo-bench", "run", "--config", cell, "--device", "cpu", "--shards", "2", "--out", tmp_path / "here")
-    assert digest(tmp_path / "slurm") == digest(tmp_path / "here") != {}
-
-
 def test_a_grid_on_ray_inside_an_allocation(cluster: SlurmCluster, node: None, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="runs in .ci/integrations slurm")
     grid = config(tmp_path, GRID)

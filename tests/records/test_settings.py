@@ -22,7 +22,7 @@ from vcpo_bench.records.settings import SETTINGS, CellSettings, LanguageModelSet
 CELL = CellConfig(method="clip", staleness=4, seed=0)
 SHARED = settings_of(CellSettings)
 FOR_MODELS = settings_of(LanguageModelSettings)
-EXPRESSIONS = {"optimizer": "sgd", "policy": "moe", "learner": "tinker(rank=8)", "sampler": "generate"}
+EXPRESSIONS = {"optimizer": "sgd", "policy": "moe", "sampler": "generate"}
 """Other values of settings that are read by a grammar."""
 BESIDE: dict[str, dict[str, Any]] = {"replay": {"policy": "moe"}}
 """What a setting does not go without."""

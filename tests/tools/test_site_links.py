@@ -27,7 +27,7 @@ SPEC.loader.exec_module(links)
         ("benchmarks/async.md", "(../../configs)", "(../source/configs/index.md)"),
         ("project/CHANGELOG.md", "(docs/methods.md)", "(../methods.md)"),
         ("studies/calibration/README.md", "(grids/)", "(grids/index.md)"),
-        ("studies/tinker/README.md", "(report.html.gz)", "(report.html)"),
+        ("studies/vllm/README.md", "(report.html.gz)", "(report.html)"),
         ("leaderboard.md", "(studies/leaderboard)", "(studies/leaderboard/index.html)"),
         ("index.md", "(../notebooks/own_method.ipynb)", "(notebooks/own_method.md)"),
         ("notebooks/own_method.md", "(../docs/methods.md)", "(../methods.md)"),
@@ -62,7 +62,7 @@ def test_a_notebook_is_its_text_and_its_code() -> None:
 
 
 def test_compressed_reports_are_unpacked() -> None:
-    assert links.unpacked()["studies/tinker/report.html"].startswith(b"<!")
+    assert links.unpacked()["studies/vllm/report.html"].startswith(b"<!")
 
 
 def test_a_binary_file_cannot_be_shown() -> None:

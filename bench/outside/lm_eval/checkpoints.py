@@ -82,7 +82,7 @@ def _chosen(cell: Path, which: str) -> list[KeptCheckpoint]:
         raise UsageError(f"{cell}: no checkpoint after {which} updates; there are {', '.join(map(str, steps))}")
     wanted = list(steps) if which == "all" else [max(steps) if which == "last" else int(which)]
     try:
-        config = CellConfig(**read_cell_file(cell / CELL_FILE)["config"])
+        config = CellConfig.recorded(read_cell_file(cell / CELL_FILE)["config"])
     except DamagedResultError:
         raise
     except ValueError as error:

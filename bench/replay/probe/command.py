@@ -80,7 +80,7 @@ def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
         stale=stale,
         fresh=[draw(_FRESH + i) for i in range(spec.fresh)],
         control=[draw(_CONTROL + i) for i in range(spec.batches)],
-        preconditioner=preconditioner(trainer.own_learner.optimizer),
+        preconditioner=preconditioner(trainer.learner.optimizer),
         displacement=_flat(trainer.policy.trained_state()) - _flat(behavior) if now > version else None,
     )
 
@@ -96,10 +96,10 @@ def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise
 def _estimators(cell: RecordedCell, trainer: Trainer) -> Callable[[Sequence[Method]], Estimators]:
     """Estimators of methods at the checkpoint; only the run's own method has a state there."""
     config, policy = cell.config, trainer.policy
-    states = {config.method: dict(trainer.own_learner.method_state)}
+    states = {config.method: dict(trainer.learner.method_state)}
 
     def reference() -> Policy:
-        return trainer.own_learner.reference or open_policy(config, trainer.task, cell.start, str(policy.device))
+        return trainer.learner.reference or open_policy(config, trainer.task, cell.start, str(policy.device))
 
     return lambda methods: Estimators(policy, methods, reference, states, config.micro_tokens)
 

@@ -49,14 +49,10 @@ class StoredRun:
         versions: Versions whose weights are known: that of the start policy, and those of the checkpoints.
 
     Raises:
-        UsageError: It kept no checkpoints, or its weights are on a server.
+        UsageError: It kept no checkpoints.
     """
 
     def __init__(self, cell: RecordedCell) -> None:
-        if cell.config.parts.learner.served:
-            raise UsageError(
-                f"{cell.key}: its weights are on the server that trained it, so nothing here can be scored"
-            )
         self.cell, self.task = cell, open_task(cell.config, cell.start)
         self._folders = numbered(cell.folder / KEPT)
         if not self._folders:

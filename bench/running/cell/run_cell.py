@@ -17,12 +17,10 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.running.cell.ending import finish, finish_failed, save_checkpoint
-from vcpo_bench.bench.sharding.leader import build_leader
-from vcpo_bench.bench.sharding.other_ranks import RankDiedError
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer
-from vcpo_bench.errors import DamagedResultError, LostStateError, UsageError
+from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.claims import ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
@@ -66,7 +64,6 @@ def run_cell(
     Raises:
         ClaimHeldError: Another worker has the cell, and this is a scheduler's job, whose place is paid for.
         DiskFullError: There is no space left; the cell keeps its latest checkpoint.
-        RankDiedError: A process that shares the cell has died; the cell keeps its latest checkpoint.
     """
     try:
         while True:
@@ -95,8 +92,6 @@ def _run_cell(
             with closing(trainer):
                 _train(trainer, cell, store, keep_every, emit)
             status, reason = finish(cell, store, trainer)
-        except RankDiedError:  # as if this process had died: whoever started it tries again
-            raise
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             if is_disk_full(problem):
                 raise
@@ -106,11 +101,7 @@ def _run_cell(
 
 
 def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:
-    """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start.
-
-    Raises:
-        LostStateError: The server does not load the state that a checkpoint names; the message says what to do.
-    """
+    """The trainer at the newest checkpoint that is this cell's and undamaged, or at the start."""
     aside: list[str] = []
     for checkpoint in store.checkpoints():
         trainer = _trainer(cell, store, make_observer)
@@ -119,14 +110,7 @@ def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: Obser
         except DamagedResultError as problem:
             trainer.close()
             aside.append(f"moved to {store.set_checkpoint_aside(checkpoint).name} ({without_paths(str(problem))})")
-        except LostStateError as lost:  # maybe another server has it: only the user knows
-            trainer.close()
-            folder = f"{store.final.parent.name}/{store.final.name}"
-            raise LostStateError(
-                f"{lost}; give the server that has it with --url, or, if it is lost, delete the folder {folder}:"
-                " the same command then trains this cell from its start"
-            ) from None
-        except BaseException:  # the disk, the GPU or a server does not answer: the checkpoint is fine
+        except BaseException:  # the disk or the GPU does not answer: the checkpoint is fine
             trainer.close()
             raise
         else:
@@ -151,10 +135,7 @@ def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory
     if config.stop and make_observer is None:
         raise ValueError(f"cell {cell.key} may be stopped by {config.stop!r}, but no observer factory was given")
     observer = make_observer(config.stop) if make_observer and config.stop else None
-    if config.shards > 1:
-        trainer = build_leader(config, cell.start, cell.device, observer)
-    else:
-        trainer = build_trainer(config, method, cell.start, cell.device, observer)
+    trainer = build_trainer(config, method, cell.start, cell.device, observer)
     if cell.origin is not None:
         trainer.load(cell.origin)
     return trainer

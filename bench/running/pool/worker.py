@@ -14,16 +14,15 @@ from vcpo_bench.bench.running.cell_job import CellJob
 from vcpo_bench.errors import DiskFullError
 
 
-def worker_device(device: str, position: int, count: int, shards: int = 1) -> str:
+def worker_device(device: str, position: int, count: int) -> str:
     """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin.
 
     Args:
         device: Device of the cell.
         position: Index of the worker.
         count: Number of GPUs.
-        shards: GPUs of a cell, which is given the first of them. GPUs that are left over stay idle.
     """
-    return f"cuda:{position % max(count // shards, 1) * shards}" if device == "cuda" and count > 1 else device
+    return f"cuda:{position % count}" if device == "cuda" and count > 1 else device
 
 
 def work(pipe: Connection, position: int) -> None:
@@ -79,7 +78,7 @@ def _run_jobs(pipe: Connection, position: int, send: _Sender) -> None:
         for plugin in set(job.plugins) - loaded:
             load_plugin(plugin)
             loaded.add(plugin)
-        device = worker_device(job.cell.device, position, torch.cuda.device_count(), job.cell.config.shards)
+        device = worker_device(job.cell.device, position, torch.cuda.device_count())
         cells = [replace(cell, device=device) for cell in job.cells]
         send("waiting")  # until the cells are claimed
         run_stack(cells, job.cells_folder, job.keep_every, send, job.make_observer)

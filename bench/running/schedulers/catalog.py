@@ -25,12 +25,11 @@ class Launcher(Component):
     here: ClassVar[bool] = False
 
     @abstractmethod
-    def check(self, device: str, shards: int) -> None:
+    def check(self, device: str) -> None:
         """Refuse to run where a package, a program or a service is missing, before anything is written.
 
         Args:
             device: `--device`.
-            shards: `--shards`: GPUs that a cell needs.
 
         Raises:
             UsageError: It is.

@@ -25,7 +25,7 @@ class Local(Launcher):
     summary: ClassVar[str] = "worker processes on this machine"
     here: ClassVar[bool] = True
 
-    def check(self, device: str, shards: int) -> None:
+    def check(self, device: str) -> None:
         """Nothing can be missing."""
 
     def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:

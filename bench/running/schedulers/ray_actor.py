@@ -140,7 +140,7 @@ def forwarded() -> dict[str, str]:
         if "://" in value and without_secrets(value) != value:
             raise UsageError(
                 f"--launcher ray: Ray would write down the user and password in --url ({name}); give the address "
-                "without them, and have ray start find TINKER_API_KEY or VCPO_BENCH_VLLM_API_KEY on every node"
+                "without them, and have ray start find VCPO_BENCH_VLLM_API_KEY on every node"
             )
     return {"OMP_NUM_THREADS": "1"} | {name: value for name, value in variables.items() if not name.endswith(_SECRET)}
 

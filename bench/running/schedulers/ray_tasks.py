@@ -30,7 +30,7 @@ from vcpo_bench.bench.running.schedulers.ray_actor import (
     start_actor,
 )
 from vcpo_bench.bench.running.schedulers.ray_demand import why_waiting
-from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
+from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.files.folders import working_at_root
 from vcpo_bench.naming.parameters import integer, number, text
@@ -70,12 +70,11 @@ class Ray(ScheduledLauncher):
         if spec is None or spec.origin is None:
             raise UsageError(f"--launcher ray: the package ray is not installed; {how_to_install('ray')}")
 
-    def check_request(self, device: str, shards: int) -> None:
+    def check_request(self) -> None:
         """Refuse what no cluster gives.
 
         Raises:
-            UsageError: Ray takes no such number of GPUs or cores, there are fewer GPUs than shards, or a password
-                would be written down.
+            UsageError: Ray takes no such number of GPUs or cores, or a password would be written down.
         """
         forwarded()
         for name, asked in (("cpus", self.cpus), ("gpus", self.gpus)):
@@ -86,7 +85,6 @@ class Ray(ScheduledLauncher):
                 f"--launcher ray(gpus={self.gpus:g}): Ray gives a part of one GPU, or whole ones; "
                 f"use gpus={math.ceil(self.gpus)}, or at most 1"
             )
-        check_shards(self.name, self.gpus, device, shards)
 
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
         """A running cluster or, unless told to detach, one of our own."""

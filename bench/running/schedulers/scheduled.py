@@ -34,7 +34,7 @@ class ScheduledLauncher(Launcher):
             UsageError: It does not answer, or `detach` is set and it would end with this process.
         """
 
-    def check(self, device: str, shards: int) -> None:
+    def check(self, device: str) -> None:
         """Refuse to run where a package or a program is missing, or where a job cannot get what a cell needs.
 
         Raises:
@@ -43,18 +43,13 @@ class ScheduledLauncher(Launcher):
         if ":" in device:
             raise UsageError(f"--device {device}: --launcher {self.name} chooses the GPU of each cell; use cuda")
         self.check_installed()
-        self.check_request(device, shards)
+        self.check_request()
 
-    @abstractmethod
-    def check_request(self, device: str, shards: int) -> None:
-        """Refuse what a job asks for if a cell cannot run with it.
-
-        Args:
-            device: `--device`.
-            shards: GPUs that a cell needs.
+    def check_request(self) -> None:
+        """Refuse what no job of this scheduler can be given.
 
         Raises:
-            UsageError: It is so; see `check_shards`.
+            UsageError: It is asked for.
         """
 
     @abstractmethod
@@ -86,25 +81,6 @@ class ScheduledLauncher(Launcher):
             return
         with suppress(UsageError), full_disks_named(options):  # nothing can be tidied where nobody answers
             SchedulerLoop(self.connect(options, detach=True), [], options).close()
-
-
-def check_shards(launcher: str, gpus: float, device: str, shards: int) -> None:
-    """Refuse jobs with fewer GPUs than the shards of their cells.
-
-    Args:
-        launcher: Name of the launcher.
-        gpus: GPUs of each job.
-        device: `--device`.
-        shards: GPUs that a cell needs.
-
-    Raises:
-        UsageError: They have fewer.
-    """
-    if device != "cpu" and shards > max(gpus, 1):  # a part of a GPU is enough for a cell that is not sharded
-        raise UsageError(
-            f"--shards {shards}: --launcher {launcher} gives a job {gpus:g} GPU{'s' * (gpus > 1)}; "
-            f"write gpus: {shards} in --launcher-config, or --launcher '{launcher}(gpus={shards})'"
-        )
 
 
 def watch_jobs(

@@ -20,7 +20,7 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER, tag_of
 from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
-from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher, check_shards
+from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
 from vcpo_bench.bench.running.schedulers.slurm_reasons import why_pending
 from vcpo_bench.bench.running.schedulers.slurm_time_limit import TimeLimit
 from vcpo_bench.errors import UsageError, how_to_install
@@ -74,14 +74,6 @@ class Slurm(ScheduledLauncher):
             raise UsageError(
                 f"--launcher slurm: {missing[0]} is not on the PATH; run this on a login node of the cluster"
             )
-
-    def check_request(self, device: str, shards: int) -> None:
-        """Refuse jobs with fewer GPUs than their cells have shards.
-
-        Raises:
-            UsageError: It is so.
-        """
-        check_shards(self.name, self.gpus, device, shards)
 
     def connect(self, options: RunOptions, detach: bool) -> Scheduler:
         """Slurm as its command-line programs reach it."""

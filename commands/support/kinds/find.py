@@ -35,7 +35,6 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
         CatalogKind("optimizer", "optimizers", "vcpo_bench.bench.optimizers.catalog"),
         CatalogKind("policy", "policies", "vcpo_bench.bench.policies.catalog"),
-        CatalogKind("learner", "learners", "vcpo_bench.bench.learners.catalog"),
         SamplerKind(),
         CatalogKind("component", "components", "vcpo_bench.bench.replay.mismatch.component"),
         CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.schedulers.catalog"),

@@ -160,34 +160,6 @@ def test_sampling_a_large_model_is_bound_by_memory_then_by_arithmetic() -> None:
     )
 
 
-def test_shards_divide_the_state_and_gather_the_rest_by_hand() -> None:
-    shards = replace(WORK, shards=2)
-    one, two = memory(TINY, WORK), memory(TINY, shards)
-    assert (two.weights, two.gradients, two.optimizer) == (one.weights / 2, one.gradients / 2, one.optimizer / 2)
-    assert (two.activations, two.cache) == (one.activations / 2, one.cache / 2), "half the rows"
-    n = TINY.parameters
-    assert two.whole == 4 * n
-    assert two.units == pytest.approx(4 * n), "a model of two blocks is gathered as a whole"
-    assert (one.units, one.whole) == (0, 0)
-    outer, head = 2 * 10 * 8 + 8, 10 * 8
-    half = memory(TINY, replace(shards, dtype="bfloat16"))
-    assert half.whole == 4 * outer + 2 * head + 2 * (n - outer)
-    assert half.weights == two.weights, "no copy is kept"
-    adapters = 4 * trained_parameters(TINY, 1)
-    assert memory(TINY, replace(shards, dtype="bfloat16", lora=1)).whole == 2 * n + adapters
-    assert two.peak == (one.weights + one.gradients + one.optimizer) / 2 + max(
-        two.activations + two.logits + two.units, two.cache + two.whole
-    )
-    time = update_time(TINY, shards, H100)
-    assert time.learning == pytest.approx(update_time(TINY, WORK, H100).learning / 2)
-    assert time.traffic == pytest.approx(4 * n * (3 + 1) / 2 / (0.6 * 450e9))
-    cut = update_time(TINY, replace(shards, micro_tokens=8), H100)
-    assert cut.traffic == pytest.approx(4 * n * (4 * 3 + 1) / 2 / (0.6 * 450e9)), "three passes, each scored before"
-    text = "\n".join(describe(TINY, shards, 1))
-    assert "GiB on each of 2 GPUs" in text
-    assert "traffic" in text
-
-
 def test_the_papers_models_fit_where_their_state_allows() -> None:
     small = Workload(8, 8, 2048, dtype="bfloat16", checkpointing=True, micro_tokens=16384)
     large = Workload(32, 16, 2048, dtype="bfloat16", checkpointing=True, micro_tokens=16384, slots=128)

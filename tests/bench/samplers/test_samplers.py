@@ -70,7 +70,7 @@ def test_what_each_sampler_says_of_itself() -> None:
     assert external >= {"vllm", "vllm-server"}
     for name, sampler in found.items():
         assert sampler.summary
-        assert sampler.exact == (name not in external and not sampler.comes_with)
+        assert sampler.exact == (name not in external)
         assert sampler.workers(4) == (1 if name in external else 4)
         assert not sampler.truncates
     assert SAMPLERS.parse("torch(slots=64)").at_once == 64

@@ -143,7 +143,7 @@ def _to_json(job: CellJob) -> dict[str, Any]:
 
 def _from_json(entry: Mapping[str, Any], out: Path, make_observer: ObserverFactory | None) -> CellJob:
     cell = PlannedCell(
-        CellConfig(**entry["config"]),
+        CellConfig.recorded(entry["config"]),
         entry["key"],
         entry["control"],
         entry["cost"],
