@@ -104,12 +104,13 @@ def read_cell(
         raise UsageError(f"{key}: the code of {config.method} has changed since; run it again first")
     if plugins_of(config) != config.plugins:
         raise UsageError(f"{key}: a plug-in of this cell has changed since; run it again first")
-    if config.key(method.version) != key:
-        raise UsageError(f"{key}: was run with settings that this version does not have; run it again first")
     if exactly:
         _check_repeatable(key, config)
     origin = _language_model(key, config, start, model) if config.model else _start_policy(key, config, start, model)
-    return RecordedCell(folder, key, config, updates, origin, _device(key, config.device, device))
+    place = _device(key, config.device, device)
+    if config.key(method.version) != key:
+        raise UsageError(f"{key}: was run with settings that this version does not have; run it again first")
+    return RecordedCell(folder, key, config, updates, origin, place)
 
 
 def _check_repeatable(key: str, config: CellConfig) -> None:

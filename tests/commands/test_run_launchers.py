@@ -74,7 +74,7 @@ def test_a_missing_extra_names_the_command(
 
 def test_the_scheduler_chooses_the_gpu() -> None:
     with pytest.raises(UsageError, match="chooses the GPU of each cell; use cuda"):
-        read_launcher("ray", None).check("cuda:1", 1)
+        read_launcher("ray", None).check("cuda:1")
 
 
 def test_a_stack_is_for_this_machine_only() -> None:

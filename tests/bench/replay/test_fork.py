@@ -235,6 +235,7 @@ def test_cells_that_cannot_be_done_again_are_refused(
         ({"config": facts["config"] | {"sampler": "vllm"}}, "depend on batch composition"),
         ({"config": facts["config"] | {"device": "cuda"}}, "this machine has 0 CUDA devices"),
         ({"config": facts["config"] | {"start": "0123456789"}}, "--start"),
+        ({"config": facts["config"] | {"lr": 1.0}}, "settings that this version does not have"),
         ({"config": 3}, "does not say what was run"),
         ({"config": facts["config"] | {"lora": -1}}, "has config.lora = -1"),
         ({"config": facts["config"] | {"dtype": "int8"}}, "damaged"),
@@ -242,6 +243,8 @@ def test_cells_that_cannot_be_done_again_are_refused(
         write_sealed(folder / "cell.json", facts | change)
         with pytest.raises(VcpoBenchError, match=said):
             read_cell(folder)
+    write_sealed(folder / "cell.json", facts | {"config": facts["config"] | {"of an earlier version": 1}})
+    assert read_cell(folder).config == recorded().config
     for asked, said in (
         ({"model": str(tmp_path)}, "trained the built-in tiny policy"),
         ({"device": "cuda:1"}, "was recorded on cpu"),

@@ -65,12 +65,12 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
 )
 def test_what_ray_would_refuse_in_the_actor_is_refused_here(asked: dict[str, float], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        Ray(**asked).check_request("cuda", 1)
+        Ray(**asked).check_request()
 
 
 @pytest.mark.parametrize("asked", [{"gpus": 0.25}, {"gpus": 0.0001}, {"gpus": 8}, {"cpus": 1.5}])
 def test_what_ray_takes_is_not_refused(asked: dict[str, float]) -> None:
-    Ray(**asked).check_request("cuda", 1)
+    Ray(**asked).check_request()
 
 
 def test_a_task_that_ray_refuses_has_ended_and_others_go_on(ray: FakeRay) -> None:
