@@ -33,7 +33,7 @@ ZERO_INFLATED = frozenset({"grad_norm", "reward_std"})
 MOST_POINTS = 3000
 """A longer series is averaged to this many points first."""
 
-NOT_SIGNALS = frozenset({"reward", "eval_reward", "lr", "seconds", "queued", "loss"})
+NOT_SIGNALS = frozenset({"reward", "eval_reward", "lr", "seconds", "queued", "loss", "length_max"})
 """The outcome, and what says nothing about health by itself."""
 _MAD_TO_STD = 1.4826
 

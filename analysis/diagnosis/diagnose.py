@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from vcpo_bench.analysis.diagnosis.answers import find_answers
 from vcpo_bench.analysis.diagnosis.causes.batch import length, part_of_the_reward, zero_variance
 from vcpo_bench.analysis.diagnosis.causes.curves import resume, train_eval_gap
-from vcpo_bench.analysis.diagnosis.causes.policy import entropy, gradient, reference
+from vcpo_bench.analysis.diagnosis.causes.policy import NOT_FINITE, entropy, gradient, reference
 from vcpo_bench.analysis.diagnosis.causes.story import Story
 from vcpo_bench.analysis.diagnosis.causes.weights import (
     engine_gap,
@@ -35,9 +36,9 @@ CAUSES: tuple[Callable[[Story], Cause | None], ...] = (
     resume,
     lag_and_weights,
     engine_gap,
+    gradient,
     length,
     entropy,
-    gradient,
     reference,
     zero_variance,
     train_eval_gap,
@@ -84,7 +85,7 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
         outcome = blind(outcome, lost)
         story = Story(run, outcome, departures)
     causes = [found for cause in CAUSES if (found := cause(story)) is not None]
-    ranked = sorted(causes, key=lambda one: (one.standing != "probable", one.name not in DECISIVE, one.since))
+    ranked = sorted(causes, key=lambda one: _rank(one, outcome))
     compared = compare(run, baseline) if baseline is not None else ()
     alarms = find_alarms(run, load_calibrations(calibration)) if calibration is not None else None
     return Diagnosis(
@@ -95,9 +96,19 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
         _unseen(run),
         compared,
         alarms,
-        find_answers(run),
+        find_answers(run, outcome),
         find_chain(outcome, ranked),
         try_next(run, ranked),
+    )
+
+
+def _rank(cause: Cause, outcome: Outcome) -> tuple[bool, bool, float]:
+    """The probable first, by when they began; numbers that are not finite explain what began with them."""
+    broken = any(sign == NOT_FINITE for _, sign in cause.signs) and math.isfinite(outcome.resolution)
+    return (
+        cause.standing != "probable",
+        cause.name not in DECISIVE,
+        cause.since - (outcome.resolution if broken else 0.0),
     )
 
 

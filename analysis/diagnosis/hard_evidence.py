@@ -1,4 +1,4 @@
-"""What decides at once, without the patience of a rule: numbers that are not finite, a reward on its floor."""
+"""What decides at once, without the patience of a rule: numbers that are not finite, a reward that is gone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
 from vcpo_bench.analysis.logs.run import LoggedRun
 
 ROWS = 3
@@ -16,6 +17,8 @@ CHANCE = 1e-3
 """Chance at most that a reward is on its floor for so long, from how often it was there before."""
 FELL = 0.1
 """Reward that a run must have had above its floor, as a share of its range."""
+GONE = 0.25
+"""Share of the best that a reward must be below in each row to be gone."""
 
 
 class HardEvidence(NamedTuple):
@@ -27,7 +30,7 @@ class HardEvidence(NamedTuple):
 
 def hard_evidence(run: LoggedRun) -> HardEvidence | None:
     """The earliest hard evidence that lasts to the end of the log; None without any."""
-    found = [one for one in (_not_finite(run), _on_its_floor(run)) if one is not None]
+    found = [one for one in (_not_finite(run), _on_its_floor(run), _gone(run)) if one is not None]
     return min(found, key=lambda one: one.step, default=None)
 
 
@@ -58,6 +61,32 @@ def _on_its_floor(run: LoggedRun) -> HardEvidence | None:
     rows = values.size - at
     return HardEvidence(
         float(steps[at]), f"training reward is {lowest:g} in each of the last {rows} rows, from step {steps[at]:g} on"
+    )
+
+
+def _gone(run: LoggedRun) -> HardEvidence | None:
+    """A reward far below its best in each of the last rows, and seldom there before."""
+    series = run.series.get("reward")
+    steps, values = series.finite if series is not None else (np.empty(0), np.empty(0))
+    if values.size < 2 * ROWS:
+        return None
+    scaled, _ = to_unit(values)
+    if scaled is None:
+        return None
+    values = scaled
+    best = float(np.convolve(values, np.full(ROWS, 1 / ROWS), mode="valid").max())
+    low = values < GONE * best
+    at = _tail(low)
+    if at is None or at < ROWS or best - values[at:].mean() < FELL * max(best, 1.0):
+        return None
+    before = (int(low[:at].sum()) + 1) / (at + 2)  # of few rows, none low is no proof that none can be
+    if before ** (values.size - at) > CHANCE:
+        return None
+    rows = values.size - at
+    return HardEvidence(
+        float(steps[at]),
+        f"training reward is at {values[at:].mean() / best:.0%} of its best in the last {rows} rows, from step "
+        f"{steps[at]:g} on",
     )
 
 

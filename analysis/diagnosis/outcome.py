@@ -13,9 +13,14 @@ from vcpo_bench.analysis.collapse.rule import CollapseRule, CollapseVerdict, jud
 from vcpo_bench.analysis.diagnosis.decline import find_decline
 from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome, Verdict
 from vcpo_bench.analysis.diagnosis.hard_evidence import HardEvidence, hard_evidence
-from vcpo_bench.analysis.diagnosis.small_batch import ends_where_it_began, samples_per_value
+from vcpo_bench.analysis.diagnosis.small_batch import (
+    SMALL,
+    ends_where_it_began,
+    fell_beyond_noise,
+    samples_per_value,
+)
+from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
 from vcpo_bench.analysis.logs.run import PART, LoggedRun, Series
-from vcpo_bench.analysis.tolerance import EQUAL
 from vcpo_bench.analysis.wording import counted
 
 Array = NDArray[np.float64]
@@ -24,9 +29,6 @@ UPDATES_PER_POINT = 10
 """Training reward is averaged over this many updates before the rule sees it: one batch is too noisy."""
 FINAL_NAN = 3
 """A run whose last so many rewards are not finite ended as nan."""
-
-LOWER_HALF = -0.5
-"""Reward that reaches down to here is read as between -1 and 1; what stays above is between 0 and 1 with penalties."""
 
 _RIGHT = re.compile(r"accura|correct|exact|solve|answer|success|pass", re.IGNORECASE)
 """Parts of a reward that say whether an answer is right; where there is one, the others are form."""
@@ -82,23 +84,31 @@ def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
         means = f" of {width:g} updates" if averaged and width else ""
         points = f"{counted(values.size, 'point')}{means}"
         return f"{series.column.label}: {points}, fewer than the {rule.patience + 1} the rule needs"
-    scaled, why = _to_unit(values)
+    scaled, why = to_unit(values)
     if scaled is None:
         return f"{series.column.label}: {why}"
     status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
     found = _outcome(judge(steps, scaled, status, rule), series, width, why, steps, scaled)
-    return _if_enough_samples(found, series, scaled) if averaged else found
+    return _if_enough_samples(found, series, scaled)
 
 
 def _if_enough_samples(outcome: Outcome, series: Series, points: Array) -> Outcome:
-    """No verdict of a fall from batches so small that the order of prompts moves their mean as much."""
+    """No verdict of a fall that so few samples, or the order of prompts in so small batches, can explain."""
     samples = samples_per_value(series) if outcome.verdict in FELL else None
-    if samples is None or not ends_where_it_began(points, samples * series.finite[1].size / points.size):
+    if samples is None:
         return outcome
-    reason = (
-        f"Each value is the mean of {samples} samples, which the order of prompts moves; the curve rose and fell, and "
-        f"its end ({points[-3:].mean():.2f}) is not below its start ({points[:3].mean():.2f}). Log an evaluation."
-    )
+    steps, values = series.finite
+    behind, spacing = samples * values.size / points.size, float(np.median(np.diff(steps)))  # updates behind a value
+    if not fell_beyond_noise(points, behind):
+        reason = f"Each value is the mean of {samples} samples, and the fall is within their noise. Take more samples."
+    elif samples <= SMALL * max(spacing, 1.0) and ends_where_it_began(points, behind):
+        reason = (
+            f"Each value is the mean of {samples} samples, which the order of prompts moves; the curve rose and fell, "
+            f"and its end ({points[-3:].mean():.2f}) is not below its start ({points[:3].mean():.2f}). Log an "
+            "evaluation."
+        )
+    else:
+        return outcome
     return Outcome("cannot tell", float("nan"), outcome.resolution, outcome.column, reason, "")
 
 
@@ -134,23 +144,6 @@ def _points(series: Series, averaged: bool) -> tuple[Array, Array, float]:
     whole = steps.size // rows * rows
     begins = steps[:whole:rows]
     return begins, values[:whole].reshape(-1, rows).mean(axis=1), rows * spacing
-
-
-def _to_unit(values: Array) -> tuple[Array | None, str]:
-    """Reward on the scale the rule was set for; the reason where it cannot be, or what was done to it."""
-    low, high = float(values.min()), float(values.max())
-    if low >= -EQUAL and high <= 1 + EQUAL:
-        return values, ""
-    if low > LOWER_HALF + EQUAL and high <= 1 + EQUAL:
-        return np.maximum(values, 0.0), f"Reward below 0, down to {low:.3g}, was counted as 0."
-    if low >= -1 - EQUAL and high <= 1 + EQUAL:
-        return (values + 1) / 2, "Reward between -1 and 1 was moved to 0 to 1."
-    if low >= -EQUAL:
-        return values / high, f"Reward was divided by its largest value, {high:.3g}."
-    return None, (
-        f"it runs from {low:.3g} to {high:.3g}, and half of the best means nothing without a zero; map an accuracy "
-        "with --map eval_reward=KEY"
-    )
 
 
 def _ends_nan(series: Series) -> bool:

@@ -1,33 +1,67 @@
-"""Few samples behind each point: their mean moves with the prompts that a batch happens to hold."""
+"""Few samples behind each point: their mean moves with the samples and prompts that it happens to hold."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vcpo_bench.analysis.logs.run import Series
 
+Array = NDArray[np.float64]
+
 SMALL = 16
-"""Samples of a batch whose mean says little."""
-_LEAST = 20
-_END = 3
-"""Points at the end and at the start that are compared."""
+"""Samples of a batch so small that the order of its prompts moves its mean as well."""
+NOISES = 4.0
+"""Standard errors of a difference of means that a fall must exceed."""
+_LIKELY = 2.0
+"""Standard errors by which two equal means easily differ."""
+_NOTHING = 0.1
+_MOST = 200
+"""Samples of a value that can be read from the steps between values."""
+_LEAST = 10
+_POINTS = 3
+"""Points that are averaged before two ends are compared."""
 
 
 def samples_per_value(series: Series) -> int | None:
-    """Samples behind one value, read from the steps between values; None where they are many, or not of 0 or 1."""
+    """Samples behind one value, read from the steps between values; None where they are many, or not equal.
+
+    Means of n samples that are each 0 or `scale` lie on multiples of `scale / n`.
+    """
     _, values = series.finite
-    if values.size < _LEAST or values.min() < 0 or values.max() > 1:
+    if values.size < _LEAST or values.min() < 0:
         return None
-    return next((n for n in range(2, SMALL + 1) if np.allclose(values * n, np.round(values * n), atol=0.02)), None)
+    scale = max(1.0, float(values.max()))
+    steps = np.diff(np.unique(np.round(values / scale, 4)))
+    if not steps.size:
+        return None
+    samples = round(1 / max(float(steps.min()), 1 / (2 * _MOST)))
+    on_lattice = np.allclose(values / scale * samples, np.round(values / scale * samples), atol=0.02)
+    return samples if samples <= _MOST and on_lattice else None
 
 
-def ends_where_it_began(values: np.ndarray, samples: float) -> bool:
-    """Whether the last points are not below the first ones by more than the noise of so few samples.
+def ends_where_it_began(values: Array, samples: float) -> bool:
+    """Whether the last points are above nothing, and not below the first ones by more than the noise of so few samples.
 
     Args:
         values: Reward between 0 and 1, shape [n].
         samples: Behind one point.
     """
-    start, end = float(values[:_END].mean()), float(values[-_END:].mean())
-    noise = np.sqrt(2 * max(start * (1 - start), 0.01) / (_END * samples))
-    return bool(end >= start - noise)
+    start, end = float(values[:_POINTS].mean()), float(values[-_POINTS:].mean())
+    return end >= max(start - _LIKELY * _standard_error(start, _POINTS * samples), _NOTHING)
+
+
+def fell_beyond_noise(values: Array, samples: float) -> bool:
+    """Whether the last points are below the best ones by more than so few samples can explain.
+
+    Args:
+        values: Reward between 0 and 1, shape [n].
+        samples: Behind one point.
+    """
+    best = float(np.convolve(values, np.full(_POINTS, 1 / _POINTS), mode="valid").max())
+    return best - float(values[-_POINTS:].mean()) > NOISES * _standard_error(best, _POINTS * samples)
+
+
+def _standard_error(mean: float, samples: float) -> float:
+    """Of the difference of two means of so many samples that are 0 or 1."""
+    return float(np.sqrt(2 * max(mean * (1 - mean), 0.01) / samples))

@@ -9,6 +9,8 @@ from vcpo_bench.analysis.diagnosis.diagnosis import Cause
 
 ENTROPY_LEFT = 0.2
 """Entropy below this share of its start is called lost."""
+NOT_FINITE = "numbers not finite"
+"""The sign of it."""
 
 
 def entropy(story: Story) -> Cause | None:
@@ -44,7 +46,7 @@ def gradient(story: Story) -> Cause | None:
             step = float(series.steps[np.argmax(bad)])
             broken = True
             count = f"is not finite in {int(bad.sum())} of {bad.size} rows, first"
-            case.supports(step, f"{story.label(name)} {count} {story.when(step, 'at')}", "numbers not finite")
+            case.supports(step, f"{story.label(name)} {count} {story.when(step, 'at')}", NOT_FINITE)
     case.take(story.rose("grad_norm"))
     case.take(story.rose("nonfinite"))
     if not broken:

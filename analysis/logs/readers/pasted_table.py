@@ -22,7 +22,7 @@ class PastedTable:
             return {}
         numbers = sum(number(cell) is not None for cell in cells)
         if not numbers and any(cell in step_names() for cell in cells):
-            self._names = cells
+            self._names = [cell.replace(" / ", "/") for cell in cells]  # notebooks show names with spaces
         elif numbers and len(cells) == len(self._names):
             return {name: cell for name, cell in zip(self._names, cells, strict=True) if name and cell}
         return {}

@@ -237,3 +237,20 @@ def test_openrlhf_prints_its_step_before_the_dictionary(tmp_path: Path) -> None:
     run = read_run(path)
     assert run.framework == "openrlhf"
     assert run.series["truncated_share"].steps.tolist() == [5, 6, 7, 8]
+
+
+def test_a_table_of_a_notebook_has_spaces_in_its_names(tmp_path: Path) -> None:
+    rows = [f"| {t} | 0.0 | 0.5 | 200 | 0.{t} |" for t in range(1, 9)]
+    header = "| Step | Training Loss | reward | completions / mean_length | rewards / accuracy / mean |"
+    path = tmp_path / "table.md"
+    path.write_text("\n".join([header, "|---|---|---|---|---|", *rows]))
+    run = read_run(path)
+    assert {"loss", "reward", "length_mean"} <= run.series.keys()
+    assert list(run.parts) == ["rewards/accuracy/mean"]
+
+
+def test_numbers_that_are_not_finite_explain_what_began_with_them(tmp_path: Path) -> None:
+    broken, long = T[:60] >= 57, np.where(T[:60] >= 56, 1024.0, 300.0)
+    nan = np.where(broken, np.nan, 0.3)
+    found = verl(tmp_path, reward=np.where(broken, 0.0, 0.6), loss=nan, norm=nan, length=long)
+    assert probable(found)[0] == "gradient or non-finite"
