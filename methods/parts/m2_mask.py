@@ -45,7 +45,8 @@ class SecondMoment(RatioMask):
         squares = logs * logs
         bound = budget_bound(squares, inside, self.budget, at_least=int(self.tokens == "all"))
         at_most, below = inside & (squares <= bound), inside & (squares < bound)
-        over = torch.where(at_most, squares, 0.0).sum(BATCH_AXES) > self.budget * at_most.sum(BATCH_AXES)
+        count = at_most.sum(BATCH_AXES).to(squares.dtype)
+        over = torch.where(at_most, squares, 0.0).sum(BATCH_AXES) > self.budget * count
         tied_out = over & below.any(-1).any(-1).any(-1)
         return ~inside | torch.where(tied_out[..., None, None, None], below, at_most)
 

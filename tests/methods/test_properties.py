@@ -32,9 +32,11 @@ EVERY = [*method_names(), *PARTS, *COMBINATIONS]
 RANDOM = {"clip-cov"}
 """Which token is drawn depends on the order of the rows."""
 NOT_PLAIN_ON_POLICY = {
+    "asympo": "divides by the row's negative log-probability, whatever the lag",
     "clip-cov": "drops tokens by covariance, whatever the lag",
     "gbpo": "moves toward a target from the rewards of the group, whatever the lag",
     "gepo": "divides by the group's expected probability, which is not the row's own",
+    "ppo-or": "takes the sign of the advantage, whatever the lag",
     "positive-only": "never learns from a negative advantage",
     "stapo": "silences by probability and entropy, whatever the lag",
 }
