@@ -26,12 +26,22 @@ def report(
         str,
         typer.Option(
             metavar="VENUE",
-            help="Also write figures and tables for print: icml, neurips, acl, nature, beamer, or sizes such as "
-            "4x1.5in@9pt (width, panel height, font). They go next to the page.",
+            help="Also write all figures and tables for print: icml, neurips, iclr, jmlr, tmlr, acl, nature, beamer, "
+            "or sizes such as 4x1.5in@9pt (width, panel height, font). They go next to the page.",
         ),
     ] = "",
-    only: Annotated[
-        str, typer.Option(metavar="LIST", help="Names of the printed figures and tables wanted, instead of all.")
+    figure: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST", help="Write only these figures, such as ess-vs-collapse, for a venue; not the page."
+        ),
+    ] = "",
+    venue: Annotated[str, typer.Option(metavar="VENUE", help="Venue of --figure, or sizes as for --figures.")] = "iclr",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--as", metavar="LIST", help="Forms of printed figures, of pdf, png, svg, pgf.", show_default="all"
+        ),
     ] = "",
     methods: Annotated[
         str, typer.Option(metavar="LIST", help="Methods in the printed figures and tables, instead of all.")
@@ -47,31 +57,39 @@ def report(
     """Write the report as one offline HTML page, PDF and paper figures."""
     from vcpo_bench.errors import UsageError
     from vcpo_bench.naming.grammar import split_list
-    from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import paper
+
+    if figure and figures:
+        raise UsageError("--figure writes some figures and --figures all: give one of them")
+    if (form or methods) and not (figure or figures):
+        raise UsageError("--as, --methods: of printed figures; add --figure NAME or --figures VENUE")
+    sources = folders or [DEFAULT_OUT]
+    home = sources[0] if html is None else html.parent
+    lists = (split_list(one) if one else [] for one in (figure, methods, form))
+    choice = paper.Choice(figures or venue, *lists)
+    printed = home / choice.venue if figure or figures else None
+    if printed:
+        paper.check(choice)  # an unknown venue is refused before anything is written
+        check_folder("--figures", printed)
+        if printed.is_symlink():
+            raise UsageError(f"--figures: {printed} is a link, which is not followed; move it away")
+    if figure and printed:
+        for path in paper.write_figures(sources, printed, choice, partial):
+            say(path)
+        return
+
+    from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import pdf as typeset
     from vcpo_bench.reports.writers import watch as watching
 
-    if figures:
-        paper.sheets(figures)  # refuses an unknown venue before anything is written
-    elif only or methods:
-        raise UsageError("--only, --methods: choose among printed figures; add --figures VENUE")
-    sources = folders or [DEFAULT_OUT]
-    target = page.page_path(sources, html)
-    check_file("--html", target)
+    check_file("--html", page.page_path(sources, html))
     check_file("--pdf", pdf)
-    printed = target.parent / figures if figures else None
-    check_folder("--figures", printed)
-    if printed and printed.is_symlink():
-        raise UsageError(f"--figures: {printed} is a link, which is not followed; move it away")
-
-    names, chosen = split_list(only) if only else [], split_list(methods) if methods else []
     if watch:
         watching.watch(sources, html, on_write=say)
-    if printed:  # before the page: names that are not there are refused before anything is written
-        for path in paper.write_figures(sources, printed, figures, names, chosen):
+    if printed:
+        for path in paper.write_figures(sources, printed, choice, partial):
             say(path)
-    if not watch and (html or not only):
+    if not watch:
         say(page.write_page(sources, html, partial))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
@@ -83,6 +101,6 @@ VERB = Verb(
     examples=(
         "vcpo-bench report results/default",
         "vcpo-bench report results/default --pdf report.pdf --figures icml",
-        "vcpo-bench report results/default --figures beamer --only score-lag",
+        "vcpo-bench report results/default --figure ess-vs-collapse --as png,pdf --venue iclr",
     ),
 )

@@ -74,11 +74,13 @@ class Picture:
         name: Of the figure, once it is drawn.
         draw: Draws it.
         wide: In a paper with two columns it needs both.
+        needs: The results without which there is nothing to draw.
     """
 
     name: str
     draw: DrawPlot
     wide: bool = False
+    needs: str = "what it shows"
 
 
 Block = Table | Prose | Picture

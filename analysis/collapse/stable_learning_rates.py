@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.intervals import wilson
@@ -106,7 +106,7 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     if slope[best] <= 0.1:
         return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
     heights = np.where(slope > 0, likelihood, _without_slope(counted, runs))
-    inside = np.flatnonzero(heights >= likelihood[best] - stats.f.ppf(0.95, 1, freedom) / 2 - EQUAL)
+    inside = np.flatnonzero(heights >= likelihood[best] - special.fdtri(1, freedom, 0.95) / 2 - EQUAL)
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
     high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
     return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}

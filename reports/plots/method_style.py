@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, cast
 import matplotlib as mpl
 
 from vcpo_bench.analysis.method_text import base_name
+from vcpo_bench.reports.plots.letters import SANS, Letters
 
 INK = "#010203"
 """Text, axes and the uncorrected method: nearly black. The page turns exactly this value into its own text color."""
@@ -122,7 +123,7 @@ _KEPT = ("backend", "backend_fallback", "interactive", "toolbar")
 
 
 @contextmanager
-def drawing(font_size: float = 8.0) -> Iterator[None]:
+def drawing(font_size: float = 8.0, letters: Letters = SANS) -> Iterator[None]:
     """Matplotlib settings of this project, for a `with` block; nothing global changes.
 
     Names in figures are never read as math, and what matplotlib says of a name without room or glyph is no news to
@@ -130,9 +131,11 @@ def drawing(font_size: float = 8.0) -> Iterator[None]:
 
     Args:
         font_size: Points, in print.
+        letters: Fonts.
     """
     sizes = dict.fromkeys(("font.size", "axes.labelsize", "axes.titlesize"), font_size)
     sizes |= {name: max(font_size - 1.0, 7.0) for name in ("xtick.labelsize", "ytick.labelsize", "legend.fontsize")}
-    with mpl.rc_context(cast("Any", {**_settings(), **sizes})), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing|.*_layout not applied", UserWarning)
+    fonts = {"font.family": list(letters.families), "mathtext.fontset": letters.math}
+    with mpl.rc_context(cast("Any", {**_settings(), **sizes, **fonts})), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing|.*_layout not applied|cmr10 font should", UserWarning)
         yield

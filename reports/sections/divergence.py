@@ -5,7 +5,7 @@ from __future__ import annotations
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.sections.pictures import curves
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
 PLACE = Place("Divergence and step size", 120)
@@ -13,4 +13,4 @@ PLACE = Place("Divergence and step size", 120)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """Curves of KL, entropy and step scale."""
-    return [*curves(study, "kl-steps", "entropy-steps", "step-scale-steps")]
+    return [*pictures(study, "kl-steps", "entropy-steps", "step-scale-steps")]

@@ -7,8 +7,8 @@ from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
-from vcpo_bench.reports.sections.pictures import curves
 from vcpo_bench.reports.study import Study
 
 PLACE = Place("Gradients", 90)
@@ -36,6 +36,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     recorded = _LAYOUT.table in found.tables
     return [
         *statements(study, ledger, "gradients", NORMS, CONTRIBUTIONS, NOTE),
-        *curves(study, "grad-norm-steps"),
+        *pictures(study, "grad-norm-steps"),
         *(analysis_table(study, ledger, "gradients", _LAYOUT) if recorded else []),
     ]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from vcpo_bench.analysis.comparison.answers import ANSWER, BY_TASK, DISAGREEMENT, NEXT
 from vcpo_bench.analysis.comparison.coverage import EXTENT, UNFINISHED
 from vcpo_bench.analysis.findings import NOTE
-from vcpo_bench.reports.document import Block, Picture
+from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.plots.best_rate import score_at_best_rate
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
 
@@ -22,6 +20,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [
         *statements(study, ledger, "coverage", EXTENT, UNFINISHED, bullets=False),
         *statements(study, ledger, "compare", BY_TASK, ANSWER, DISAGREEMENT),
-        Picture("score-lag", partial(score_at_best_rate, study), wide=True),
+        *pictures(study, "score-lag"),
         *statements(study, ledger, "compare", NOTE, NEXT),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.sections.pictures import curves
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
 PLACE = Place("Learning curves", 50)
@@ -13,4 +13,4 @@ PLACE = Place("Learning curves", 50)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """A figure of each task and regime."""
-    return [*curves(study, "reward-steps")]
+    return [*pictures(study, "reward-steps")]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD
 from vcpo_bench.analysis.prediction.sentences import AUROC
-from vcpo_bench.reports.document import Block, Picture
+from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.plots.prediction import lead_time
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.study import Study
 
@@ -40,6 +38,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     here = table[table["lead"] == PRIMARY_LEAD].sort_values("value", ascending=False, kind="stable")
     return [
         *statements(study, ledger, "auroc", AUROC),
-        Picture("auroc-lead", partial(lead_time, study), wide=True),
+        *pictures(study, "auroc-lead"),
         *analysis_table(study, ledger, "auroc", _LAYOUT, here),
     ]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pandas as pd
 
-from vcpo_bench.reports.document import Block, Picture, Table, TableCell
+from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.plots.probe import estimator_probe
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
 PLACE = Place("Estimator probe", 170)
@@ -50,7 +48,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     headings = [*_RUN.values(), *(f"{_QUANTITIES[name]} [95%]" for name in shown)]
     numeric = frozenset({list(_RUN).index("lr"), *range(len(_RUN), len(headings))})
     return [
-        Picture("estimator-probe", partial(estimator_probe, study), wide=True),
+        *pictures(study, "estimator-probe"),
         Table("probe", _CAPTION, headings, rows, numeric, settings=len(_RUN)),
     ]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from vcpo_bench.analysis.comparison.sentences import TUNING
-from vcpo_bench.reports.document import Block, Picture
+from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.plots.performance_profiles import profiles
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
@@ -21,6 +19,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     return [
         *statements(study, ledger, "compare", TUNING),
         *comparison_tables(study, ledger, "ranking"),
-        Picture("profiles", partial(profiles, study)),
+        *pictures(study, "profiles"),
         *comparison_tables(study, ledger, "pairs", "choices"),
     ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.plots.lag_axis import reward_against_lag
-from vcpo_bench.reports.sections.pictures import scenes
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
 PLACE = Place("Reward against lag", 40)
@@ -14,4 +13,4 @@ PLACE = Place("Reward against lag", 40)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """A figure of each task and regime."""
-    return [*scenes(study, "reward-lag", reward_against_lag)]
+    return [*pictures(study, "reward-lag")]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from vcpo_bench.analysis.collapse.sentences import SURVIVAL
-from vcpo_bench.reports.document import Block, Picture
+from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.plots.survival_and_onset import survival
+from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
 
@@ -17,4 +15,4 @@ PLACE = Place("Survival", 100)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """Statements and survival curves."""
-    return [*statements(study, ledger, "collapse", SURVIVAL), Picture("survival", partial(survival, study), wide=True)]
+    return [*statements(study, ledger, "collapse", SURVIVAL), *pictures(study, "survival")]

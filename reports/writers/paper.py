@@ -1,153 +1,112 @@
-"""Figures and tables ready for a paper: exact widths, PDF, SVG and PGF, booktabs, a macro per number."""
+"""Figures and tables ready for a paper: exact widths, PDF, PNG, SVG and PGF, booktabs, a macro per number."""
 
 from __future__ import annotations
 
 import io
-import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib as mpl
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes, write_text
 from vcpo_bench.naming.grammar import unknown_name
 from vcpo_bench.progress import track
-from vcpo_bench.reports.document import Document, Picture
-from vcpo_bench.reports.figure import Plot, Sheet
+from vcpo_bench.reports.document import Picture
+from vcpo_bench.reports.figure import Plot
+from vcpo_bench.reports.plots.catalog import FIGURES, chosen, pictures
+from vcpo_bench.reports.plots.letters import Letters, spell
 from vcpo_bench.reports.plots.method_style import drawing
-from vcpo_bench.reports.plots.paper_figures import PUBLISHED
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.writers.svg import to_svg
+from vcpo_bench.reports.writers.svg import lay_out, to_svg
 from vcpo_bench.reports.writers.tex import table_texts, to_pgf
+from vcpo_bench.reports.writers.venues import find_venue, sheets
+
+DOTS_PER_INCH = 300
+"""Of PNG files, as venues ask."""
 
 
-@dataclass(frozen=True)
-class Venue:
-    """What a venue's style file leaves for figures.
+class Choice(NamedTuple):
+    """What of a study is printed, and how.
 
     Attributes:
-        column: Width of one column, in inches.
-        text: Width of the whole text, in inches.
-        font: Size of labels in points; tick labels and legends are one smaller, and 7 at least.
-        panel: Height of a row of panels, in inches.
-        height: Height of a whole figure, in inches, at most: a slide with its title leaves no more.
+        venue: One of `venues.VENUES`, or sizes as `venues.find_venue` reads them.
+        figures: Names of `plots.catalog.FIGURES`, or of one figure of a task; empty: all, and the tables.
+        methods: Method expressions that figures and tables are restricted to; empty: all.
+        forms: Of `FORMS`; empty: all.
     """
 
-    column: float
-    text: float
-    font: float = 8.0
-    panel: float = 1.35
-    height: float = math.inf
-
-
-VENUES = {
-    "icml": Venue(3.25, 6.75),
-    "neurips": Venue(5.5, 5.5),
-    "acl": Venue(3.03, 6.3),
-    "nature": Venue(3.5, 7.2),
-    "beamer": Venue(5.5, 5.5, font=10.0, panel=1.6, height=2.8),
-}
-
-_CUSTOM = re.compile(r"(?P<width>[0-9.]+)(?:x(?P<height>[0-9.]+))?in(?:@(?P<font>[0-9.]+)pt)?")
-
-
-def find_venue(text: str) -> Venue:
-    """The venue of that name, or sizes of the user's own: `4in`, `4x1.5in`, `4x1.5in@9pt` (width, panel height, font).
-
-    Raises:
-        UsageError: It is neither, or no figure has that size.
-    """
-    custom = _CUSTOM.fullmatch(text)
-    if text in VENUES:
-        return VENUES[text]
-    try:
-        width, height, font = (float(custom[name] or usual) for name, usual in _USUAL) if custom else (0.0, 0.0, 0.0)
-    except ValueError:
-        width = height = font = 0.0
-    if not (1.5 <= width <= 40 and 0.5 <= height <= 20 and 7 <= font <= 40):
-        raise UsageError(
-            f"no venue {text!r}: choose one of {', '.join(VENUES)}, or give width, panel height and font size such as "
-            "4x1.5in@9pt (at least 1.5 and 0.5 inches, and 7 points)"
-        )
-    return Venue(width, width, font, height)
-
-
-_USUAL = (("width", 0.0), ("height", 1.35), ("font", 8.0))
-
-
-def sheets(venue: str) -> tuple[Sheet, Sheet]:
-    """The sheets of one column and of the whole text width.
-
-    Raises:
-        UsageError: See `find_venue`.
-    """
-    sizes = find_venue(venue)
-    return (
-        Sheet(sizes.column, sizes.panel, sizes.font, legend=True, most_columns=2, most_height=sizes.height),
-        Sheet(sizes.text, sizes.panel, sizes.font, legend=True, most_columns=4, most_height=sizes.height),
-    )
+    venue: str
+    figures: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    forms: Sequence[str] = ()
 
 
 def write_figures(
-    results_folder: str | Path | Iterable[str | Path],
-    out_dir: str | Path,
-    venue: str,
-    only: Sequence[str] = (),
-    methods: Sequence[str] = (),
+    results_folder: str | Path | Iterable[str | Path], out_dir: str | Path, choice: Choice, partial: bool = False
 ) -> list[Path]:
-    """Write every figure of the report and those figures of the papers that the data allow, each under its name.
+    """Write figures, each under its name, and where none is named the tables too.
 
-    Each comes as `NAME.pdf` and `NAME.svg`, and as `NAME.pgf` unless it holds an image (the heat maps); beside
-    them `NAME.txt` with the caption, a booktabs `table-NAME.tex` per table, and `macros.tex`.
+    Each comes as `NAME.pdf`, `NAME.png` and `NAME.svg`, and as `NAME.pgf` unless it holds an image (the heat maps);
+    beside them `NAME.txt` with the caption. Where all are written there are also a booktabs `table-NAME.tex` per table,
+    and `macros.tex`.
 
     Args:
         results_folder: A folder that `vcpo-bench run` wrote, or several.
         out_dir: Created if need be.
-        venue: One of `VENUES`, or sizes as `find_venue` reads them.
-        only: Names of the figures and tables that are wanted, or `macros`; nothing else is written; empty: all.
-        methods: Method expressions that figures and tables are restricted to; empty: all.
+        choice: What is wanted.
+        partial: Also show cells that are still running.
 
     Returns:
         The files written.
 
     Raises:
-        UsageError: Unknown venue or name, a wanted figure that these results do not allow, or no results. Nothing was
-            written then.
+        UsageError: An unknown venue, form or name, a figure named that these results do not allow, or no results.
+            Nothing was written then.
     """
-    sizes = find_venue(venue)
-    study = restricted(open_study(results_folder), methods)
-    document = build(study)
-    texts = table_texts(document, sizes.column, sizes.text)
-    pictures = _pictures(study, document)
-    names = [*(one.name for one in pictures), *texts]
-    if unknown := [name for name in only if name not in names]:
-        raise UsageError(f"--only {unknown[0]}: {unknown_name('figure or table', unknown[0], names)}")
-    wanted = [one for one in pictures if not only or one.name in only]
-    plots = _drawn(track(wanted, "drawing figures for print", len(wanted)), venue, required=bool(only))
-    if only:  # a figure that cannot be drawn is known before anything is written
-        plots = iter(list(plots))
+    check(choice)
+    sizes = find_venue(choice.venue)
+    study = restricted(open_study(results_folder, partial), choice.methods)
+    texts: dict[str, str] = {}
+    if choice.figures:  # one that cannot be drawn is known before anything is written
+        plots = iter(list(_drawn(chosen(study, list(choice.figures)), choice.venue, required=True)))
+    else:
+        texts = table_texts(build(study), sizes.column, sizes.text)
+        every = pictures(study, *FIGURES)
+        plots = _drawn(track(every, "drawing figures for print", len(every)), choice.venue, required=False)
     folder = Path(out_dir)
-    written: list[Path] = []
     folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
     for plot in plots:
-        with drawing(sizes.font):
-            written += write_plot(plot, folder)
-    tables = [_text(folder / f"{name}.tex", content) for name, content in texts.items() if not only or name in only]
-    return written + tables
+        with drawing(sizes.font, sizes.letters):
+            written += write_plot(plot, folder, sizes.letters, choice.forms)
+    return written + [_text(folder / f"{name}.tex", content) for name, content in texts.items()]
 
 
-def _drawn(pictures: Iterable[Picture], venue: str, required: bool) -> Iterator[Plot]:
+def check(choice: Choice) -> None:
+    """Refuse a venue and forms that there are not.
+
+    Raises:
+        UsageError: See `write_figures`.
+    """
+    find_venue(choice.venue)
+    for form in choice.forms:
+        if form not in FORMS:
+            raise UsageError(f"--as: {unknown_name('form', form, FORMS)}")
+
+
+def _drawn(wanted: Iterable[Picture], venue: str, required: bool) -> Iterator[Plot]:
     """The figures that the data allow, at the sizes of a venue."""
     column, text = sheets(venue)
-    for picture in pictures:
+    letters = find_venue(venue).letters
+    for picture in wanted:
         sheet = text if picture.wide else column
-        with drawing(sheet.font_size):
+        with drawing(sheet.font_size, letters):
             plot = picture.draw(sheet)
             if plot is None and required:
-                raise UsageError(f"--only {picture.name}: these results do not have what that figure shows")
+                raise UsageError(f"--figure {picture.name}: these results do not have what it needs: {picture.needs}")
             if plot is not None:
                 plot.figure.set_figheight(min(plot.figure.get_figheight(), sheet.most_height))
         if plot is not None:
@@ -169,30 +128,50 @@ def restricted(study: Study, methods: Sequence[str]) -> Study:
     return Study(study.results.select(cells.loc[cells["method"].isin(methods) | (cells["staleness"] == 0), "key"]))
 
 
-def _pictures(study: Study, document: Document) -> list[Picture]:
-    """The figures of the report, then those of the papers."""
-    blocks = [block for section in document.sections for block in section.blocks]
-    published = [Picture(name, partial(draw, study)) for name, draw in PUBLISHED.items()]
-    return [*(block for block in blocks if isinstance(block, Picture)), *published]
+def write_plot(plot: Plot, folder: Path, letters: Letters, forms: Sequence[str] = ()) -> list[Path]:
+    """Write one figure in some forms, or in every form it has; call inside `method_style.drawing`.
+
+    Its layout is settled once, so the forms agree.
+    """
+    spell(plot.figure, letters)
+    lay_out(plot.figure)
+    image = any(axes.images for axes in plot.figure.axes)
+    written = []
+    with mpl.rc_context({"figure.constrained_layout.use": False}):  # or saving would ask for a layout anew
+        for form in forms or FORMS:
+            if form != "pgf" or not image:
+                path = folder / f"{plot.name}.{form}"
+                write_bytes(path, FORMS[form](plot, letters))
+                written.append(path)
+    return [*written, _text(folder / f"{plot.name}.txt", plot.caption + "\n")]
 
 
-def write_plot(plot: Plot, folder: Path) -> list[Path]:
-    """Write one figure in every form it has; call inside `style.drawing`. Its layout is final afterward."""
-    nothing = {"CreationDate": None, "Creator": None, "Producer": None}
+def _pdf(plot: Plot, letters: Letters) -> bytes:
     stream = io.BytesIO()
-    plot.figure.savefig(stream, format="pdf", metadata=nothing)
-    pdf = folder / f"{plot.name}.pdf"
-    write_bytes(pdf, stream.getvalue())
-    # The layout is settled: the other forms must not differ from it.
-    plot.figure.set_layout_engine("none")
-    written = [
-        pdf,
-        _text(folder / f"{plot.name}.svg", to_svg(plot)),
-        _text(folder / f"{plot.name}.txt", plot.caption + "\n"),
-    ]
-    if not any(axes.images for axes in plot.figure.axes):
-        written.append(_text(folder / f"{plot.name}.pgf", to_pgf(plot.figure)))
-    return written
+    plot.figure.savefig(stream, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    return stream.getvalue()
+
+
+def _png(plot: Plot, letters: Letters) -> bytes:
+    stream = io.BytesIO()
+    plot.figure.savefig(stream, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _svg(plot: Plot, letters: Letters) -> bytes:
+    """With text that a drawing program can edit; where it lacks the font, one that is like it."""
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        text = to_svg(plot)
+    family = letters.families[-1]
+    return text.replace(f"'{family}'", f"'{family}', {letters.others}").encode()
+
+
+def _pgf(plot: Plot, letters: Letters) -> bytes:
+    return to_pgf(plot.figure).encode()
+
+
+FORMS: dict[str, Callable[[Plot, Letters], bytes]] = {"pdf": _pdf, "png": _png, "svg": _svg, "pgf": _pgf}
+"""The bytes of a figure, by the ending of its file. PGF is text for LaTeX: no figure with an image has it."""
 
 
 def _text(path: Path, content: str) -> Path:

@@ -32,7 +32,7 @@ def draw_svg(picture: Picture, sheet: Sheet) -> tuple[Plot, str] | None:
 def to_svg(plot: Plot) -> str:
     """The figure as a standalone SVG document without date, creator or metadata. Call inside `style.drawing`."""
     stream = io.StringIO()
-    _lay_out(plot.figure)
+    lay_out(plot.figure)
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
     plot.figure.savefig(stream, format="svg", metadata=nothing)
     text = stream.getvalue()
@@ -41,7 +41,7 @@ def to_svg(plot: Plot) -> str:
     return _COORDINATES.sub(lambda match: f'{match.group(1)}{_shorter(match.group(2))}"', text)
 
 
-def _lay_out(figure: Figure) -> None:
+def lay_out(figure: Figure) -> None:
     """Put the panels in their final places as `savefig` would, which draws all lines an extra time for that."""
     engine = figure.get_layout_engine()
     if engine is None:

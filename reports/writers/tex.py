@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_mixed import MixedModeRenderer
 from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
@@ -134,6 +135,10 @@ def to_pgf(figure: Figure) -> str:
 
     Call inside `style.drawing`.
     """
+    # An artist that asks for a renderer while it is drawn gets that of the figure's canvas. The canvas of an earlier
+    # SVG would leave the figure at 72 dots per inch, and a drawing begun at 100 would go on at 72% of its size.
+    FigureCanvasAgg(figure)
+    dpi, figure.dpi = figure.dpi, 72
     stream = io.StringIO()
     width, height = figure.get_size_inches()
     stream.write("% needs \\usepackage{pgf}\n\\begingroup\n\\makeatletter\n\\begin{pgfpicture}\n")
@@ -142,5 +147,6 @@ def to_pgf(figure: Figure) -> str:
     renderer: Any = _Renderer(figure, stream)  # type: ignore[no-untyped-call]
     mixed: Any = MixedModeRenderer(figure, width, height, figure.dpi, renderer)  # type: ignore[no-untyped-call]
     figure.draw(mixed)
+    figure.dpi = dpi
     stream.write("\\end{pgfpicture}\n\\makeatother\n\\endgroup\n")
     return stream.getvalue()

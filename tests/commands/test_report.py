@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from command_line import call
 
 
@@ -27,15 +28,43 @@ def test_one_figure_is_all_that_is_written(finished: Path, tmp_path: Path) -> No
     folder = tmp_path / "results"
     shutil.copytree(finished, folder, ignore=shutil.ignore_patterns("*.html"))
     before = {path for path in folder.rglob("*") if path.is_file()}
-    wrong = call("report", str(folder), "--figures", "icml", "--only", "nosuch")
+    wrong = call("report", str(folder), "--figure", "nosuch")
     assert wrong.exit_code == 2
     assert wrong.stderr.count("\n") == 1
     assert {path for path in folder.rglob("*") if path.is_file()} - before == set()
-    result = call("report", str(folder), "--figures", "icml", "--only", "vespo-fig2-kernels,table-scoreboard")
+    result = call("report", str(folder), "--figure", "vespo-fig2-kernels", "--as", "png,pdf", "--venue", "icml")
     assert result.exit_code == 0, result.output
     new = {
         str(path.relative_to(folder / "icml")) for path in folder.rglob("*") if path.is_file() and path not in before
     }
-    kernels = {f"vespo-fig2-kernels.{form}" for form in ("pdf", "svg", "pgf", "txt")}
-    assert new == kernels | {"table-scoreboard.tex"}
+    assert new == {f"vespo-fig2-kernels.{form}" for form in ("pdf", "png", "txt")}
     assert sorted(map(Path, result.stdout.split())) == sorted(folder / "icml" / name for name in new)
+
+
+def test_one_figure_needs_no_analysis_of_the_rest(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(study: object) -> None:
+        raise AssertionError("the whole report was built")
+
+    monkeypatch.setattr("vcpo_bench.reports.writers.paper.build", build)
+    page = tmp_path / "page.html"
+    assert call("report", str(finished), "--html", str(page), "--figure", "reward-steps").exit_code == 0
+    assert not page.exists()
+    assert (tmp_path / "iclr").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--figure", "survival", "--figures", "icml"), "give one of them"),
+        (("--as", "png"), "add --figure NAME"),
+        (("--figure", "survival", "--as", "gif"), "unknown form 'gif'"),
+        (("--figure", "survival", "--venue", "cvpr"), "choose one of icml"),
+    ],
+)
+def test_flags_of_print_that_make_no_sense_are_one_line(finished: Path, flags: tuple[str, ...], said: str) -> None:
+    result = call("report", str(finished), *flags)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1

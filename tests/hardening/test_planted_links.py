@@ -69,7 +69,7 @@ def test_what_verbs_write_by_default_replaces_a_link(
 
 def test_printed_figures_do_not_go_where_a_link_leads(gift: Path, home: Path) -> None:
     (gift / "icml").symlink_to(home)
-    result = call("report", str(gift), "--figures", "icml", "--only", "macros")
+    result = call("report", str(gift), "--figure", "vespo-fig2-kernels", "--venue", "icml")
     assert result.exit_code == 2
     assert "icml is a link, which is not followed" in result.stderr
 

@@ -1,7 +1,7 @@
 """Tables, macros and figures through pdfLaTeX in the classes of journals and conferences, or at a venue's widths.
 
-The style files of ICML, NeurIPS and ACL and the layout of Nature are not part of TeX Live: an article with their widths
-stands in for them.
+The style files of ICML, NeurIPS, ICLR, JMLR, TMLR and ACL and the layout of Nature are not part of TeX Live: an article
+with their widths stands in for them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from patience import within
 
 from vcpo_bench.reports.document import Document, Section, Table, TableCell
-from vcpo_bench.reports.plots.method_style import drawing
+from vcpo_bench.reports.figure import Array
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.writers.paper import VENUES, find_venue, restricted, sheets
-from vcpo_bench.reports.writers.tex import to_pgf, write_tables
+from vcpo_bench.reports.writers.paper import Choice, write_figures
+from vcpo_bench.reports.writers.tex import write_tables
 from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT
+from vcpo_bench.reports.writers.venues import VENUES, find_venue
 
 LANE = "needs .ci/integrations latex, which installs TeX Live"
 if any(shutil.which(program) is None for program in ("pdflatex", "pdftotext", "kpsewhich")):
@@ -63,6 +66,9 @@ PAPERS = {
     "llncs": Paper(r"\documentclass{llncs}", 4.8, 4.8),
     "icml": article("icml"),
     "neurips": article("neurips"),
+    "iclr": article("iclr"),
+    "jmlr": article("jmlr", "11pt"),
+    "tmlr": article("tmlr"),
     "acl": article("acl", "11pt"),
     "nature": article("nature"),
     "beamer": Paper(
@@ -78,11 +84,16 @@ ODD = "50% of a_b & $x^2$ {y} \\z ~ # < > | `c` -- 'quoted' ''twice'' \u2212 \u2
 
 
 @pytest.fixture(scope="module")
-def study(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Study:
+def folder(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("latex") / "study"
     shapes = {"vcpo(ess=off)": "collapsed", "tis": "nan"}
-    make_results(root, methods=("vcpo", "vcpo(ess=off)", "tis"), lags=(1, 16), seeds=(0, 1, 2), steps=80, shapes=shapes)
-    return restricted(open_study(root), [])
+    methods = ("vcpo", "vcpo(ess=off)", "tis")
+    return make_results(root, methods=methods, lags=(1, 16), seeds=(0, 1, 2), steps=80, shapes=shapes)
+
+
+@pytest.fixture(scope="module")
+def study(folder: Path) -> Study:
+    return open_study(folder)
 
 
 @pytest.fixture(scope="module")
@@ -159,15 +170,52 @@ def test_an_unknown_number_stops_the_paper(document: Document, tmp_path: Path) -
     assert "No number final-reward-00000000" in log
 
 
-def test_a_figure_as_pgf_has_the_width_of_its_column(study: Study, document: Document, tmp_path: Path) -> None:
-    from vcpo_bench.reports.plots.paper_figures import kernels
+def darkness(path: Path) -> Array:
+    """Mean darkness of the squares of a tenth of an inch of a PNG at 100 dots per inch."""
+    ink = 1 - imread(path)[..., :3].mean(axis=-1)
+    height, width = (side // 10 for side in ink.shape)
+    return ink[: 10 * height, : 10 * width].reshape(height, 10, width, 10).mean(axis=(1, 3))
 
-    write_tables(document, tmp_path)
-    with drawing(8.0):
-        plot = kernels(study, sheets("icml")[0])
-        assert plot
-        (tmp_path / "kernels.pgf").write_text(to_pgf(plot.figure))
-    body = r"\setbox0\hbox{\input{kernels.pgf}\unskip}\typeout{width \the\wd0}\noindent\box0"
-    code, log = compiled(tmp_path, PAPERS["icml"], body)
-    assert code == 0, log[-3000:]
-    assert float(log.split("\nwidth ")[1].split("pt")[0]) == pytest.approx(3.25 * 72.27, abs=0.5)
+
+def compiled_figures(folder: Path, fonts: str) -> list[str]:
+    """Compile every PGF of a folder into a PNG `tex-NAME.png` of its size; returns the names."""
+    ask_for("article.cls", "pgf.sty")
+    names = sorted(path.stem for path in folder.glob("*.pgf"))
+    page = r"\setbox0\hbox{\input{NAME.pgf}\unskip}\pdfpagewidth\wd0 \pdfpageheight\ht0 \shipout\box0"
+    body = "\n".join(page.replace("NAME", name) for name in names)
+    head = f"\\documentclass{{article}}{fonts}\\usepackage{{pgf}}\\pdfhorigin0pt\\pdfvorigin0pt"
+    (folder / "all.tex").write_text(f"{head}\n\\begin{{document}}\n{body}\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=within(120), check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    for number, name in enumerate(names, 1):
+        rastered(folder, "all.pdf", f"tex-{name}", number)
+    return names
+
+
+def rastered(folder: Path, pdf: str, png: str, page: int = 1) -> None:
+    """A page of a PDF as PNG, 100 dots per inch."""
+    size = ["-r", "100", "-png", "-singlefile", "-f", str(page)]
+    subprocess.run(["pdftoppm", *size, pdf, png], cwd=folder, capture_output=True, check=True)
+
+
+SANS = r"\renewcommand{\familydefault}{\sfdefault}"
+FONTS = {"jmlr": "", "nature": SANS, "tmlr": SANS, "beamer": SANS}
+FEW = ("ess-vs-collapse", "vespo-fig2-kernels")
+
+
+@pytest.mark.parametrize("venue", VENUES)
+def test_every_figure_as_pgf_is_the_picture_of_its_pdf(venue: str, folder: Path, tmp_path: Path) -> None:
+    """Once all of it but the letters was drawn at 72% of the size, since an SVG had been written before."""
+    if shutil.which("pdftoppm") is None:
+        pytest.skip(LANE)
+    fonts = FONTS.get(venue, r"\usepackage{times}")
+    ask_for("article.cls", *(f"{name}.sty" for name in re.findall(r"usepackage\{(\w+)\}", fonts)))
+    write_figures(folder, tmp_path, Choice(venue, () if venue == "icml" else FEW))
+    names = compiled_figures(tmp_path, fonts)
+    assert len(names) >= (15 if venue == "icml" else 2)
+    for name in names:
+        rastered(tmp_path, f"{name}.pdf", f"pdf-{name}")
+        ours, theirs = darkness(tmp_path / f"pdf-{name}.png"), darkness(tmp_path / f"tex-{name}.png")
+        assert ours.shape == theirs.shape, name
+        assert np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.93, name

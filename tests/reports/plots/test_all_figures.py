@@ -22,7 +22,7 @@ from vcpo_bench.reports.plots.paper_figures import PUBLISHED, lag_sweep, results
 from vcpo_bench.reports.plots.ticks import LEAST
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.paper import sheets
+from vcpo_bench.reports.writers.venues import sheets
 
 Make = Callable[..., Path]
 COUNT = re.compile(r"\b\d+( to \d+)? (failed run|surviving run|seed|run)s?\b")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from vcpo_bench.reports.figure import Sheet
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.sheet import add_legend, legend_columns, panel_grid, titled_columns
-from vcpo_bench.reports.writers.paper import VENUES, sheets
+from vcpo_bench.reports.writers.venues import VENUES, sheets
 
 METHODS = [
     "clip", "clip+ess", "tis", "tis+lr-matched", "vcpo", "vcpo(baseline=group)", "vcpo(ess=off)", "reinforce",

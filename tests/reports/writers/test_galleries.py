@@ -15,8 +15,8 @@ from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.sheet import LEGEND_ROW, legend_strip, panel_grid
 from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
 from vcpo_bench.reports.writers.html import render_document
-from vcpo_bench.reports.writers.paper import sheets
 from vcpo_bench.reports.writers.pdf import PRINT, _section
+from vcpo_bench.reports.writers.venues import sheets
 
 
 def folded(*legends: str | None) -> list[object]:

@@ -8,19 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import UsageError
 from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.plots.letters import ROMAN, spell
 from vcpo_bench.reports.plots.maps import ess_map
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.paper_figures import ablation, kernels, lag_sweep, results_stack
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.paper import Venue, find_venue, sheets, write_figures, write_plot
+from vcpo_bench.reports.writers.paper import Choice, write_figures
 from vcpo_bench.reports.writers.tex import booktabs, macros
 from vcpo_bench.reports.writers.tex_text import escape
+from vcpo_bench.reports.writers.venues import VENUES, Venue, find_venue, sheets
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +36,14 @@ def small(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFa
 @pytest.fixture(scope="module")
 def written(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     out = tmp_path_factory.mktemp("figures")
-    return {path.name: path for path in write_figures(small, out, "icml")}
+    return {path.name: path for path in write_figures(small, out, Choice("icml"))}
 
 
 def test_every_figure_comes_in_every_form(written: dict[str, Path]) -> None:
     names = {path.stem for path in written.values() if path.suffix == ".pdf"}
     assert names >= {"ess-vs-collapse", "vespo-fig2-kernels", "vcpo-results-stack", "vcpo-fig9-ablation", "survival"}
     for name in names:
-        assert f"{name}.svg" in written
+        assert {f"{name}.svg", f"{name}.png"} <= set(written)
         assert written[f"{name}.txt"].read_text().strip()
         assert (f"{name}.pgf" in written) == (not name.startswith(("ess-map", "stability")))
     assert "table-scoreboard.tex" in written
@@ -83,17 +86,14 @@ def test_pgf_is_balanced_and_escaped(written: dict[str, Path]) -> None:
 
 
 def test_same_results_same_bytes(small: Path, written: dict[str, Path], tmp_path: Path) -> None:
-    with drawing(8.0):
-        plot = results_stack(Study(load(small)), sheets("icml")[0])
-        assert plot
-        again = write_plot(plot, tmp_path)
-    assert len(again) == 4
+    again = write_figures(small, tmp_path, Choice("icml", ["vcpo-results-stack"]))
+    assert len(again) == 5
     assert [path.name for path in again if path.read_bytes() != written[path.name].read_bytes()] == []
 
 
 def test_unknown_venue_names_the_known_ones(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'nurips': choose one of icml, neurips, acl, nature, beamer"):
-        write_figures(small, tmp_path, "nurips")
+    with pytest.raises(UsageError, match="'nurips': choose one of icml, neurips, iclr, jmlr"):
+        write_figures(small, tmp_path, Choice("nurips"))
 
 
 @pytest.mark.parametrize("size", ["1in", "4x0.1in", "4in@5pt", "4..5in", "x2in", "99in"])
@@ -110,7 +110,7 @@ def test_sizes_of_ones_own() -> None:
 
 def test_figures_for_slides_are_no_higher_than_a_slide_and_stay_readable(small: Path, tmp_path: Path) -> None:
     names = ["vcpo-results-stack", "ess-map-chain"]
-    for path in write_figures(small, tmp_path, "beamer", names):
+    for path in write_figures(small, tmp_path, Choice("beamer", names)):
         if path.suffix == ".pdf":
             box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", path.read_bytes())
             assert box
@@ -130,25 +130,65 @@ def test_a_map_without_room_for_its_names_is_not_drawn_for_slides(make_results, 
 
 
 def test_some_figures_of_some_methods(small: Path, tmp_path: Path) -> None:
-    found = write_figures(small, tmp_path, "2.5x1in@7pt", ["score-lag", "table-scoreboard"], ["vcpo"])
-    assert {path.stem for path in found} == {"score-lag", "table-scoreboard"}
+    found = write_figures(small, tmp_path, Choice("2.5x1in@7pt", ["score-lag"], ["vcpo"], ["pdf", "svg"]))
+    assert [path.name for path in found] == ["score-lag.pdf", "score-lag.svg", "score-lag.txt"]
     assert set(tmp_path.iterdir()) == set(found), "nothing else is left behind"
     box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", (tmp_path / "score-lag.pdf").read_bytes())
     assert box
     assert float(box[1]) == pytest.approx(2.5 * 72, abs=0.1)
-    assert "ess=off" not in (tmp_path / "table-scoreboard.tex").read_text()
+    assert "ess=off" not in (tmp_path / "score-lag.svg").read_text()
 
 
 def test_names_are_checked_before_anything_is_written(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "new"
     with pytest.raises(UsageError, match="did you mean score-lag"):
-        write_figures(small, out, "icml", ["table-scoreboard", "scores-lag"])
-    with pytest.raises(UsageError, match="--only k-hat: these results do not have"):
-        write_figures(small, out, "icml", ["score-lag", "k-hat"])
+        write_figures(small, out, Choice("icml", ["survival", "scores-lag"]))
+    with pytest.raises(UsageError, match="k-hat: these results do not have what it needs: trajectories"):
+        write_figures(small, out, Choice("icml", ["score-lag", "k-hat"]))
     with pytest.raises(UsageError, match="vespo"):
-        write_figures(small, out, "icml", (), ["vespo"])
+        write_figures(small, out, Choice("icml", (), ["vespo"]))
+    with pytest.raises(UsageError, match="did you mean pgf or pdf"):
+        write_figures(small, out, Choice("icml", (), (), ["pfd"]))
     assert not out.exists()
-    assert [path.name for path in write_figures(small, out, "icml", ["macros"])] == ["macros.tex"]
+
+
+def test_one_of_several_figures_of_a_kind(small: Path, tmp_path: Path) -> None:
+    kind = write_figures(small, tmp_path / "kind", Choice("icml", ["ess-map"], forms=["pdf"]))
+    one = write_figures(small, tmp_path / "one", Choice("icml", ["ess-map-chain"], forms=["pdf"]))
+    assert [path.name for path in kind] == [path.name for path in one] == ["ess-map-chain.pdf", "ess-map-chain.txt"]
+
+
+def test_png_has_300_dots_per_inch_on_white(written: dict[str, Path]) -> None:
+    from matplotlib.image import imread
+
+    pixels = imread(written["vespo-fig2-kernels.png"])
+    assert pixels.shape[1] == round(3.25 * 300)
+    assert (pixels[0, 0] == 1).all()
+    assert b"matplotlib" not in written["vespo-fig2-kernels.png"].read_bytes()
+
+
+def test_the_words_of_an_svg_are_text(written: dict[str, Path]) -> None:
+    text = written["vespo-fig2-kernels.svg"].read_text()
+    assert ">advantage above 0</text>" in text
+    assert "'STIXGeneral', 'STIX Two Text', 'Times New Roman', Times, serif" in text
+
+
+@pytest.mark.parametrize("name", VENUES)
+def test_letters_are_those_of_the_venue(name: str, small: Path, tmp_path: Path) -> None:
+    (path, _) = write_figures(small, tmp_path, Choice(name, ["vespo-fig2-kernels"], forms=["pdf"]))
+    fonts = {font.decode().lower() for font in re.findall(rb"/BaseFont /[A-Z]+\+(\w+)", path.read_bytes())}
+    assert fonts == {VENUES[name].letters.families[0].replace(" ", "").lower()}
+
+
+def test_characters_that_a_font_of_tex_lacks_come_from_the_next(tmp_path: Path) -> None:
+    with drawing(8.0, ROMAN):
+        figure = Figure(figsize=(2, 1))
+        axes = figure.subplots()
+        axes.set_title("a_b < c")
+        axes.set_xlabel("reward")
+        spell(figure, ROMAN)
+    assert axes.title.get_fontfamily() == ["STIXGeneral"]
+    assert axes.xaxis.label.get_fontfamily() == ["cmr10", "STIXGeneral"]
 
 
 def test_kernels_are_the_closed_forms(study: Study) -> None:

@@ -86,7 +86,7 @@ def test_lines_drawn_together_are_those_drawn_one_by_one(log: bool) -> None:
 def test_panels_laid_out_beforehand_are_where_saving_puts_them(monkeypatch: pytest.MonkeyPatch) -> None:
     with drawing():
         found = to_svg(bands())
-        monkeypatch.setattr(svg, "_lay_out", lambda figure: None)
+        monkeypatch.setattr(svg, "lay_out", lambda figure: None)
         assert found == to_svg(bands())
 
 
