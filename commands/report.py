@@ -66,7 +66,7 @@ def report(
     sources = folders or [DEFAULT_OUT]
     home = sources[0] if html is None else html.parent
     lists = (split_list(one) if one else [] for one in (figure, methods, form))
-    choice = paper.Choice(figures or venue, *lists)
+    choice = paper.Printing(figures or venue, *lists)
     printed = home / choice.venue if figure or figures else None
     if printed:
         paper.check(choice)  # an unknown venue is refused before anything is written

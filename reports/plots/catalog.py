@@ -29,7 +29,7 @@ OfScene = Callable[[Study, Sheet, str, str], Plot | None]
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """A kind of figure.
 
     Attributes:
@@ -49,24 +49,24 @@ def _curves(quantity: Quantity, study: Study, sheet: Sheet, task: str, regime: s
     return trajectories(study, sheet, quantity, task, regime)
 
 
-FIGURES: dict[str, Kind] = {
-    "score-lag": Kind(score_at_best_rate, wide=True, needs="runs at a lag above 0"),
-    "profiles": Kind(profiles, needs="synchronous runs to normalize rewards by"),
-    "reward-lag": Kind(draw_scene=reward_against_lag, needs="two lags"),
-    **{one.name: Kind(draw_scene=partial(_curves, one), wide=True) for one in QUANTITIES},
-    "ess-map": Kind(draw_scene=ess_map, needs="an ESS, and few enough methods for the height of the figure"),
-    "ess-vs-collapse": Kind(at_onset, needs="a run that failed"),
-    "survival": Kind(survival, wide=True, needs="a run that failed"),
-    "stability": Kind(draw_scene=stability_map, wide=True, needs="two lags or two learning rates"),
-    "auroc-lead": Kind(lead_time, wide=True, needs="enough failed and enough surviving runs"),
-    "k-hat": Kind(pareto_k, wide=True, needs="trajectories: vcpo-bench run --record diagnostics"),
-    "realized-lag": Kind(realized_lag, wide=True),
-    "phases": Kind(phases, needs="recorded times"),
-    "estimator-probe": Kind(estimator_probe, wide=True, needs="measurements of vcpo-bench lab probe"),
-    "vespo-fig2-kernels": Kind(paper_figures.kernels),
-    "vcpo-results-stack": Kind(paper_figures.results_stack, needs="runs at a lag above 0"),
-    "vcpo-lag-sweep": Kind(paper_figures.lag_sweep, needs="runs of vcpo at two lags"),
-    "vcpo-fig9-ablation": Kind(paper_figures.ablation, needs="vcpo, and variants of it"),
+FIGURES: dict[str, FigureKind] = {
+    "score-lag": FigureKind(score_at_best_rate, wide=True, needs="runs at a lag above 0"),
+    "profiles": FigureKind(profiles, needs="synchronous runs to normalize rewards by"),
+    "reward-lag": FigureKind(draw_scene=reward_against_lag, needs="two lags"),
+    **{one.name: FigureKind(draw_scene=partial(_curves, one), wide=True) for one in QUANTITIES},
+    "ess-map": FigureKind(draw_scene=ess_map, needs="an ESS, and few enough methods for the height of the figure"),
+    "ess-vs-collapse": FigureKind(at_onset, needs="a run that failed"),
+    "survival": FigureKind(survival, wide=True, needs="a run that failed"),
+    "stability": FigureKind(draw_scene=stability_map, wide=True, needs="two lags or two learning rates"),
+    "auroc-lead": FigureKind(lead_time, wide=True, needs="enough failed and enough surviving runs"),
+    "k-hat": FigureKind(pareto_k, wide=True, needs="trajectories: vcpo-bench run --record diagnostics"),
+    "realized-lag": FigureKind(realized_lag, wide=True),
+    "phases": FigureKind(phases, needs="recorded times"),
+    "estimator-probe": FigureKind(estimator_probe, wide=True, needs="measurements of vcpo-bench lab probe"),
+    "vespo-fig2-kernels": FigureKind(paper_figures.kernels),
+    "vcpo-results-stack": FigureKind(paper_figures.results_stack, needs="runs at a lag above 0"),
+    "vcpo-lag-sweep": FigureKind(paper_figures.lag_sweep, needs="runs of vcpo at two lags"),
+    "vcpo-fig9-ablation": FigureKind(paper_figures.ablation, needs="vcpo, and variants of it"),
 }
 """In the order in which a paper folder lists them. The last four are figures of papers, redrawn."""
 

@@ -28,7 +28,7 @@ DOTS_PER_INCH = 300
 """Of PNG files, as venues ask."""
 
 
-class Choice(NamedTuple):
+class Printing(NamedTuple):
     """What of a study is printed, and how.
 
     Attributes:
@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 def write_figures(
-    results_folder: str | Path | Iterable[str | Path], out_dir: str | Path, choice: Choice, partial: bool = False
+    results_folder: str | Path | Iterable[str | Path], out_dir: str | Path, choice: Printing, partial: bool = False
 ) -> list[Path]:
     """Write figures, each under its name, and where none is named the tables too.
 
@@ -85,7 +85,7 @@ def write_figures(
     return written + [_text(folder / f"{name}.tex", content) for name, content in texts.items()]
 
 
-def check(choice: Choice) -> None:
+def check(choice: Printing) -> None:
     """Refuse a venue and forms that there are not.
 
     Raises:

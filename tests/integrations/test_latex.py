@@ -23,7 +23,7 @@ from vcpo_bench.reports.document import Document, Section, Table, TableCell
 from vcpo_bench.reports.figure import Array
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
-from vcpo_bench.reports.writers.paper import Choice, write_figures
+from vcpo_bench.reports.writers.paper import Printing, write_figures
 from vcpo_bench.reports.writers.tex import write_tables
 from vcpo_bench.reports.writers.tex_tables import COLUMN, TEXT
 from vcpo_bench.reports.writers.venues import VENUES, find_venue
@@ -211,7 +211,7 @@ def test_every_figure_as_pgf_is_the_picture_of_its_pdf(venue: str, folder: Path,
         pytest.skip(LANE)
     fonts = FONTS.get(venue, r"\usepackage{times}")
     ask_for("article.cls", *(f"{name}.sty" for name in re.findall(r"usepackage\{(\w+)\}", fonts)))
-    write_figures(folder, tmp_path, Choice(venue, () if venue == "icml" else FEW))
+    write_figures(folder, tmp_path, Printing(venue, () if venue == "icml" else FEW))
     names = compiled_figures(tmp_path, fonts)
     assert len(names) >= (15 if venue == "icml" else 2)
     for name in names:

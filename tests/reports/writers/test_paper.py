@@ -20,7 +20,7 @@ from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.plots.paper_figures import ablation, kernels, lag_sweep, results_stack
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.paper import Choice, write_figures
+from vcpo_bench.reports.writers.paper import Printing, write_figures
 from vcpo_bench.reports.writers.tex import booktabs, macros
 from vcpo_bench.reports.writers.tex_text import escape
 from vcpo_bench.reports.writers.venues import VENUES, Venue, find_venue, sheets
@@ -36,7 +36,7 @@ def small(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPathFa
 @pytest.fixture(scope="module")
 def written(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     out = tmp_path_factory.mktemp("figures")
-    return {path.name: path for path in write_figures(small, out, Choice("icml"))}
+    return {path.name: path for path in write_figures(small, out, Printing("icml"))}
 
 
 def test_every_figure_comes_in_every_form(written: dict[str, Path]) -> None:
@@ -86,14 +86,14 @@ def test_pgf_is_balanced_and_escaped(written: dict[str, Path]) -> None:
 
 
 def test_same_results_same_bytes(small: Path, written: dict[str, Path], tmp_path: Path) -> None:
-    again = write_figures(small, tmp_path, Choice("icml", ["vcpo-results-stack"]))
+    again = write_figures(small, tmp_path, Printing("icml", ["vcpo-results-stack"]))
     assert len(again) == 5
     assert [path.name for path in again if path.read_bytes() != written[path.name].read_bytes()] == []
 
 
 def test_unknown_venue_names_the_known_ones(small: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'nurips': choose one of icml, neurips, iclr, jmlr"):
-        write_figures(small, tmp_path, Choice("nurips"))
+        write_figures(small, tmp_path, Printing("nurips"))
 
 
 @pytest.mark.parametrize("size", ["1in", "4x0.1in", "4in@5pt", "4..5in", "x2in", "99in"])
@@ -110,7 +110,7 @@ def test_sizes_of_ones_own() -> None:
 
 def test_figures_for_slides_are_no_higher_than_a_slide_and_stay_readable(small: Path, tmp_path: Path) -> None:
     names = ["vcpo-results-stack", "ess-map-chain"]
-    for path in write_figures(small, tmp_path, Choice("beamer", names)):
+    for path in write_figures(small, tmp_path, Printing("beamer", names)):
         if path.suffix == ".pdf":
             box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", path.read_bytes())
             assert box
@@ -130,7 +130,7 @@ def test_a_map_without_room_for_its_names_is_not_drawn_for_slides(make_results, 
 
 
 def test_some_figures_of_some_methods(small: Path, tmp_path: Path) -> None:
-    found = write_figures(small, tmp_path, Choice("2.5x1in@7pt", ["score-lag"], ["vcpo"], ["pdf", "svg"]))
+    found = write_figures(small, tmp_path, Printing("2.5x1in@7pt", ["score-lag"], ["vcpo"], ["pdf", "svg"]))
     assert [path.name for path in found] == ["score-lag.pdf", "score-lag.svg", "score-lag.txt"]
     assert set(tmp_path.iterdir()) == set(found), "nothing else is left behind"
     box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", (tmp_path / "score-lag.pdf").read_bytes())
@@ -142,19 +142,19 @@ def test_some_figures_of_some_methods(small: Path, tmp_path: Path) -> None:
 def test_names_are_checked_before_anything_is_written(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "new"
     with pytest.raises(UsageError, match="did you mean score-lag"):
-        write_figures(small, out, Choice("icml", ["survival", "scores-lag"]))
+        write_figures(small, out, Printing("icml", ["survival", "scores-lag"]))
     with pytest.raises(UsageError, match="k-hat: these results do not have what it needs: trajectories"):
-        write_figures(small, out, Choice("icml", ["score-lag", "k-hat"]))
+        write_figures(small, out, Printing("icml", ["score-lag", "k-hat"]))
     with pytest.raises(UsageError, match="vespo"):
-        write_figures(small, out, Choice("icml", (), ["vespo"]))
+        write_figures(small, out, Printing("icml", (), ["vespo"]))
     with pytest.raises(UsageError, match="did you mean pgf or pdf"):
-        write_figures(small, out, Choice("icml", (), (), ["pfd"]))
+        write_figures(small, out, Printing("icml", (), (), ["pfd"]))
     assert not out.exists()
 
 
 def test_one_of_several_figures_of_a_kind(small: Path, tmp_path: Path) -> None:
-    kind = write_figures(small, tmp_path / "kind", Choice("icml", ["ess-map"], forms=["pdf"]))
-    one = write_figures(small, tmp_path / "one", Choice("icml", ["ess-map-chain"], forms=["pdf"]))
+    kind = write_figures(small, tmp_path / "kind", Printing("icml", ["ess-map"], forms=["pdf"]))
+    one = write_figures(small, tmp_path / "one", Printing("icml", ["ess-map-chain"], forms=["pdf"]))
     assert [path.name for path in kind] == [path.name for path in one] == ["ess-map-chain.pdf", "ess-map-chain.txt"]
 
 
@@ -175,7 +175,7 @@ def test_the_words_of_an_svg_are_text(written: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", VENUES)
 def test_letters_are_those_of_the_venue(name: str, small: Path, tmp_path: Path) -> None:
-    (path, _) = write_figures(small, tmp_path, Choice(name, ["vespo-fig2-kernels"], forms=["pdf"]))
+    (path, _) = write_figures(small, tmp_path, Printing(name, ["vespo-fig2-kernels"], forms=["pdf"]))
     fonts = {font.decode().lower() for font in re.findall(rb"/BaseFont /[A-Z]+\+(\w+)", path.read_bytes())}
     assert fonts == {VENUES[name].letters.families[0].replace(" ", "").lower()}
 
