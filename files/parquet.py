@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vcpo_bench.errors import DamagedResultError
@@ -44,8 +45,11 @@ def read_present(
     content = verified_bytes(path, seal)
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        _check_size(file.metadata, len(content), columns, most_rows)
-        return file.read(columns=None if columns is None else list(columns), use_threads=False)
+        large = _check_size(file.metadata, len(content), columns, most_rows)
+        if large:
+            file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True, read_dictionary=large)
+        table = file.read(columns=None if columns is None else list(columns), use_threads=False)
+        return _with_plain_texts(table, large, len(content))
     except DamagedResultError as error:
         raise DamagedResultError(error.what, path) from error
     except MemoryError:  # that of Arrow is an ArrowException too, and says nothing about the file
@@ -55,17 +59,52 @@ def read_present(
         raise DamagedResultError(f"cannot be read ({reason})", path) from error
 
 
-def _check_size(found: pq.FileMetaData, size: int, columns: Sequence[str] | None, most_rows: int | None) -> None:
+def _check_size(found: pq.FileMetaData, size: int, columns: Sequence[str] | None, most_rows: int | None) -> list[str]:
     """Refuse a table by its footer, before anything else of it is read.
 
+    Returns:
+        Columns of texts that may take far more memory than their pages, because rows can share a text.
+
     Raises:
-        DamagedResultError: It has too many rows.
+        DamagedResultError: It has too many rows or values.
     """
     if most_rows is not None and found.num_rows > most_rows:
         raise DamagedResultError(f"has {found.num_rows} rows where its cell can have made {most_rows}")
-    wanted = found.num_columns if columns is None else len(columns)
-    if found.num_rows * wanted * _NUMBER_BYTES > max(MOST_BYTES, MOST_TIMES * size):
-        raise DamagedResultError(f"has {found.num_rows} rows in a file of {size} bytes, which is no record")
+    most, values, pages, texts = max(MOST_BYTES, MOST_TIMES * size), 0, 0, dict[str, int]()
+    for group in range(found.num_row_groups):
+        row_group = found.row_group(group)
+        for place in range(found.num_columns):
+            chunk = row_group.column(place)
+            name = chunk.path_in_schema.partition(".")[0]
+            if columns is not None and name not in columns:
+                continue
+            values, pages = values + chunk.num_values, pages + chunk.total_uncompressed_size
+            if chunk.physical_type == "BYTE_ARRAY":
+                texts[name] = texts.get(name, 0) + chunk.num_values * chunk.total_uncompressed_size
+                if "DELTA_BYTE_ARRAY" in chunk.encodings and texts[name] > most:
+                    raise DamagedResultError(f"shortens its texts in {name!r} as no record does")
+    if values * _NUMBER_BYTES > most:
+        raise DamagedResultError(f"has {values} values in a file of {size} bytes, which is no record")
+    if pages > most:
+        raise DamagedResultError(f"stands for {pages} bytes in a file of {size}, which is no record")
+    return [name for name, needed in texts.items() if needed > most]
+
+
+def _with_plain_texts(table: pa.Table, names: Sequence[str], size: int) -> pa.Table:
+    """The table, with texts where these columns hold places in a list of texts.
+
+    Raises:
+        DamagedResultError: The texts would take too much memory.
+    """
+    for name in names:
+        column = table.column(name)
+        if not pa.types.is_dictionary(column.type):
+            continue
+        needed = sum(pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() or 0 for one in column.chunks)
+        if needed > max(MOST_BYTES, MOST_TIMES * size):
+            raise DamagedResultError(f"stands for {needed} bytes of text in a file of {size}, which is no record")
+        table = table.set_column(table.schema.get_field_index(name), name, column.cast(column.type.value_type))
+    return table
 
 
 def write_parquet(path: Path, table: pa.Table, typed: bool = False, below: Path | None = None) -> None:

@@ -108,7 +108,7 @@ def test_a_small_file_is_not_read_into_a_large_table(tmp_path: Path, monkeypatch
     monkeypatch.setattr(parquet, "MOST_BYTES", 8 * rows - 1)
     size = path.stat().st_size
     with pytest.raises(
-        DamagedResultError, match=f"bomb.parquet has {rows} rows in a file of {size} bytes, which is no"
+        DamagedResultError, match=f"bomb.parquet has {rows} values in a file of {size} bytes, which is no"
     ):
         read_parquet(path)
 
