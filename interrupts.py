@@ -1,7 +1,8 @@
 """Ctrl-C and SIGTERM at any instant: one line and exit code 130 or 143, never a traceback.
 
 The first signal unwinds the command, so that temporary files go, workers end and the terminal is restored. Code that
-swallows the exception, or that takes too long to unwind, is cut off: every folder we write survives a kill.
+swallows the exception, that takes too long to unwind, or that is inside a call of a library which does not return, is
+cut off within two seconds: every folder we write survives a kill.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -17,10 +19,8 @@ from typing import NoReturn
 
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-GRACE_SECONDS = 15.0
+GRACE_SECONDS = 1.8
 """Longest time to unwind after the first signal; a second signal ends it at once."""
-GRACE_OF_WORK = 1.5
-"""The same in seconds of processor time: code that computes on is not unwinding."""
 SHOW_CURSOR = b"\x1b[?25h"
 
 _caught: list[signal.Signals] = []
@@ -43,6 +43,7 @@ def run_guarded(work: Callable[[], object]) -> None:
         try:
             sys.unraisablehook = _unraisable
             threading.excepthook = _thread_failed
+            _start_watch()
             for number in EXIT_CODES:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     signal.signal(number, _stop)
@@ -66,13 +67,25 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if _caught:
         _leave()
     _caught.append(signal.Signals(number))
-    for timer, expired, seconds in (
-        (signal.ITIMER_REAL, signal.SIGALRM, GRACE_SECONDS),
-        (signal.ITIMER_PROF, signal.SIGPROF, GRACE_OF_WORK),
-    ):
-        signal.signal(expired, lambda *_: _leave())
-        signal.setitimer(timer, seconds)
     raise Stopped
+
+
+def _start_watch() -> None:
+    """Start the thread that cuts off; the system tells it of signals, also while this thread is inside a library."""
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_CODES)  # it must not receive what this thread blocks
+    threading.Thread(target=_watch, args=(told,), daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _watch(told: int) -> None:
+    while (number := os.read(told, 1)[0]) not in EXIT_CODES:
+        pass
+    time.sleep(GRACE_SECONDS)
+    _caught[:] = _caught or [signal.Signals(number)]
+    _leave()
 
 
 def _leave() -> NoReturn:

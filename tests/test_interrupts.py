@@ -11,16 +11,22 @@ from pathlib import Path
 import pytest
 from patience import within
 
-from vcpo_bench.interrupts import EXIT_CODES
+from vcpo_bench.interrupts import EXIT_CODES, GRACE_SECONDS
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+SOON = "interrupts.GRACE_SECONDS = 0.2\n"
 WORK = {
     "plain": "time.sleep(30)",
     "wrapped in another error": "try:\n time.sleep(30)\nexcept BaseException: raise RuntimeError('import failed')",
     "swallowed in a destructor": "class C:\n def __del__(self): time.sleep(30)\nC()\ntime.sleep(30)",
     "a library that leaves": "try:\n time.sleep(30)\nexcept BaseException: sys.exit(0)",
     "swallowed": "try:\n time.sleep(30)\nexcept BaseException: pass",
-    "hangs as it unwinds": "interrupts.GRACE_SECONDS = 0.2\ntry:\n time.sleep(30)\nfinally: time.sleep(30)",
+    "hangs as it unwinds": f"{SOON}try:\n time.sleep(30)\nfinally: time.sleep(30)",
+    "computes as it unwinds": f"{SOON}try:\n time.sleep(30)\nfinally:\n while True: pass",
+    "in a library that waits": f"{SOON}import ctypes\nmutex = ctypes.create_string_buffer(64)\n"
+    "for _ in range(2): ctypes.CDLL(None).pthread_mutex_lock(mutex)",
+    "in a library that computes": f"{SOON}import sqlite3\nendless = 'WITH RECURSIVE c(x) AS "
+    "(SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c'\nsqlite3.connect('').execute(endless).fetchone()",
     "a thread that fails": "try:\n time.sleep(30)\nfinally:\n"
     " t = threading.Thread(target=lambda: 1 / 0)\n t.start()\n t.join()",
 }
@@ -73,6 +79,10 @@ def test_whatever_happens_to_the_exception(work: str) -> None:
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     check_end(process, signal.SIGINT)
+
+
+def test_two_seconds_are_promised() -> None:
+    assert GRACE_SECONDS < 2.0
 
 
 def _indented(text: str) -> str:

@@ -57,7 +57,9 @@ def submit(scheduler: Scheduler, out: Path) -> None:
 
 def test_slurm_is_asked_to_cancel_only_jobs_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
+    ended = SimpleNamespace(wait=lambda seconds: None)
     monkeypatch.setattr(slurm, "_answer", lambda words: asked.append(list(words)) or "")
+    monkeypatch.setattr(slurm, "_begin", lambda words: asked.append(list(words)) or ended)
     scheduler = slurm.Slurm().connect(RunOptions(tmp_path, 0), detach=False)
     scheduler.cancel({*ODD, "4711", "4712_3"})
     submit(scheduler, tmp_path)

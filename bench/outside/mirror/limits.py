@@ -13,5 +13,5 @@ LOOK_SECONDS = _seconds("LOOK", "3")
 """Seconds between two updates from the results folder."""
 PATIENCE_SECONDS = _seconds("PATIENCE", "60")
 """Seconds without a heartbeat after which, once the run is over, the mirror is killed."""
-INTERRUPTED_SECONDS = 5.0
+INTERRUPTED_SECONDS = 1.0
 """The same after an interrupted run: when it resumes, so does the mirror."""

@@ -140,9 +140,13 @@ class _SlurmScheduler(Scheduler):
         return why_pending(self._reasons[handle] for handle in sorted(handles) if handle in self._reasons)
 
     def cancel(self, handles: Collection[str]) -> None:
+        asked = []
         for part in _cut(sorted(filter(_NUMBER.fullmatch, handles)), LONGEST_ARRAY):
-            with suppress(OSError, subprocess.SubprocessError):  # jobs that go on end their cells: nothing is wrong
-                _answer(["scancel", "--quiet", f"--name={self._name}", *part])
+            with suppress(OSError):  # jobs that go on end their cells: nothing is wrong
+                asked.append(_begin(["scancel", "--quiet", f"--name={self._name}", *part]))
+        for process in asked:  # a process that is told to stop may end before they do
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ANSWER_SECONDS)
 
     def _living(self) -> set[str]:
         """Jobs of the results folder that wait or run. Slurm soon forgets how others ended, so that is kept."""
@@ -233,6 +237,12 @@ def _longest_array() -> int:
     except (OSError, subprocess.SubprocessError) as error:
         raise UsageError(f"--launcher slurm: Slurm does not answer ({error})") from error
     return max(1, int(limit[1])) if limit else LONGEST_ARRAY
+
+
+def _begin(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """A program of Slurm that goes on when this process ends."""
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
 
 
 def _answer(command: Sequence[str]) -> str:

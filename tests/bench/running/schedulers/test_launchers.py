@@ -44,6 +44,7 @@ def test_arrays_before_a_refused_one_are_canceled(tmp_path: Path, monkeypatch: p
         return "\n".join(queue) if words[0] == "squeue" and arrays else ""
 
     monkeypatch.setattr(slurm, "_answer", answer)
+    monkeypatch.setattr(slurm, "_begin", lambda words: answer(words) or SimpleNamespace(wait=lambda seconds: None))
     arrays: list[int] = []
 
     def submit(executor: object, array: list[Job]) -> list[str]:
