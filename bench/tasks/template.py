@@ -85,7 +85,7 @@ def test_demonstrations_earn_the_reward() -> None:
 
 def test_a_policy_trains_on_it(tmp_path: Path) -> None:
     start, results = tmp_path / "start.safetensors", tmp_path / "results"
-    command("lab", "warmup", "--out", start)
+    command("lab warmup", "--out", start)
     short = ["--methods", "vcpo", "--staleness", 2, "--steps", 3, "--seeds", 1]
     command("run", "--start", start, "--out", results, *short)
     cells = [json.loads(path.read_text()) for path in results.glob("cells/*/cell.json")]
@@ -96,5 +96,5 @@ def test_a_policy_trains_on_it(tmp_path: Path) -> None:
 def command(verb: str, *options: object) -> None:
     plugin = ["--plugin", str(FILE)] if FILE.exists() else []
     shared = ["--task", "{name}(n=3)", *plugin, *map(str, options)]
-    subprocess.run([sys.executable, "-m", "vcpo_bench", verb, *shared], check=True)
+    subprocess.run([sys.executable, "-m", "vcpo_bench", *verb.split(), *shared], check=True)
 '''
