@@ -1,13 +1,12 @@
-"""Who holds a lock: a signature that another process can read, and what it can say about the signer."""
+"""Who holds a claim: a signature that another process can read, and what it can say about the signer."""
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import uuid
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,14 +17,14 @@ _ENDED = "ZX"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that signed a lock.
+    """A process that signed a claim.
 
     Attributes:
         pid: Its number.
         started: When it started, as the kernel counts; a number that is used again has another one. Empty: unknown.
         host: Name of its machine.
         machine: Boot and process namespace: process numbers mean something only within one. Empty: unknown.
-        token: Different for every lock ever taken.
+        token: Different for every claim ever made.
     """
 
     pid: int
@@ -33,19 +32,6 @@ class Holder:
     host: str
     machine: str
     token: str
-
-    @classmethod
-    def read(cls, text: str) -> Holder | None:
-        """What `text` wrote; None for anything else."""
-        with suppress(ValueError, TypeError):
-            values = json.loads(text)
-            if isinstance(values, dict) and isinstance(values.get("pid"), int):
-                return cls(**values)
-        return None
-
-    def text(self) -> str:
-        """The signature."""
-        return json.dumps(asdict(self))
 
     @property
     def is_here(self) -> bool:

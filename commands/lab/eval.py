@@ -46,7 +46,7 @@ def evaluate(
 ) -> None:
     """Score kept checkpoints with lm-eval.
 
-    Needs the extra eval, and runs made with --keep-checkpoints. Reports and exports show the scores.
+    Needs the extra eval, and language models trained with --keep-checkpoints. Reports and exports show the scores.
     """
     from vcpo_bench.bench.cells.flag_values import expressions
     from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
@@ -63,7 +63,7 @@ def evaluate(
 VERB = Verb(
     evaluate,
     examples=(
-        "vcpo-bench lab eval results/default",
-        "vcpo-bench lab eval CELL --checkpoint all --tasks own,gsm8k",
+        "vcpo-bench lab eval results/default --model DIR",
+        "vcpo-bench lab eval CELL --model DIR --checkpoint all --tasks own,gsm8k",
     ),
 )

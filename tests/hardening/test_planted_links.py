@@ -13,9 +13,8 @@ from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
 from vcpo_bench.bench.running.schedulers.detached import DetachedFiles
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
-from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import write_sealed
-from vcpo_bench.files.locks import FileLock
 from vcpo_bench.reports.writers import html, watch
 
 LINK = "is a link, which is not followed"
@@ -128,16 +127,11 @@ def test_scores_are_not_written_where_a_link_leads(gift: Path, home: Path) -> No
     (gift / "scores").symlink_to(home)
     with pytest.raises(UsageError, match=LINK):
         write_scores(gift, "key", [])
-
-
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_no_lock_is_signed_where_a_link_leads(gift: Path, home: Path, kind: str) -> None:
-    if kind == "link":
-        (gift / ".lock").symlink_to(home / ".bashrc")
-    else:
-        os.mkfifo(gift / ".lock")
-    with pytest.raises(DamagedResultError, match="cannot lock the folder; delete it"), FileLock(gift / ".lock"):
-        pytest.fail("it was locked")
+    (gift / "scores").unlink()
+    (gift / "scores").mkdir()
+    (gift / "scores" / ".writer").symlink_to(home)
+    with pytest.raises(UsageError, match=LINK):
+        write_scores(gift, "key", [])
 
 
 def test_jobs_and_background_processes_are_not_written_down_where_a_link_leads(gift: Path, home: Path) -> None:

@@ -3,6 +3,7 @@
 Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where lm-eval or transformers is absent.
 """
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ pytest.importorskip("transformers", exc_type=ImportError, reason="runs in .ci/in
 
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints
-from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, language_model
+from vcpo_bench.bench.outside.lm_eval.evaluate import find_tasks
+from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
@@ -69,7 +71,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_texts_and_log_likelihoods_are_those_of_the_policy(trained: Path) -> None:
     checkpoint = find_checkpoints([trained / "run"], "2")[0]
-    model = language_model(checkpoint, Scoring(model=str(trained / "model")))
+    model = open_checkpoint(checkpoint, str(trained / "model"), "cpu")
     task: Any = open_task(checkpoint.config, trained / "model")
     begun = open_policy(checkpoint.config, task, trained / "model")
     assert not torch.equal(begun.output_head().weight, model.model.get_output_embeddings().weight)
@@ -114,12 +116,47 @@ def test_the_command_scores_it(trained: Path) -> None:
     assert (scores["n"] == 8).all()
 
 
+def test_only_our_tasks_are_read_unless_another_is_named() -> None:
+    (spec,), manager = find_tasks(["vcpo-arithmetic"], None, {})
+    assert spec["task"] == "vcpo-arithmetic"
+    assert not manager.all_tasks
+    with pytest.raises(UsageError, match="vcpo-arithmatic: lm-eval has no such task; besides its own there are vcpo-"):
+        find_tasks(["vcpo-arithmatic"], None, {})
+
+
+def test_tasks_of_ones_own_are_scored_and_shown(trained: Path, tmp_path: Path) -> None:
+    documents = tmp_path / "sums.jsonl"
+    sums = [{"q": f"{a}+{b}=", "a": str(a + b)} for a in range(10) for b in range(10)]
+    documents.write_text("\n".join(map(json.dumps, sums)))
+    (tmp_path / "sums.yaml").write_text(
+        f"task: sums\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {documents}}}}}\n"
+        'test_split: test\noutput_type: loglikelihood\ntarget_delimiter: ""\n'
+        'doc_to_text: "{{q}}"\ndoc_to_target: "{{a}}"\n'
+        "metric_list:\n  - {metric: acc, aggregation: mean, higher_is_better: true}\n"
+        "  - {metric: perplexity, aggregation: perplexity, higher_is_better: false}\nmetadata: {version: 3}\n"
+    )
+    (cell,) = (trained / "run" / "cells").iterdir()
+    command(
+        *("lab", "eval", str(cell), "--tasks", "sums", "--tasks-from", str(tmp_path), "--limit", "50"),
+        *("--model", str(trained / "model")),
+    )
+    scores = pd.read_parquet(trained / "run" / "scores" / f"{cell.name}.parquet")
+    rows = scores[scores["task"] == "sums"].set_index("metric")
+    assert rows["n"].tolist() == [50, 50]
+    assert set(zip(rows["task_version"], rows["step"], rows["shots"], strict=True)) == {("3", 2, 0)}
+    assert rows.loc["perplexity", "value"] > 1
+    assert rows.loc["perplexity", "stderr"] > 0
+    assert not rows.loc["perplexity", "higher_is_better"]
+    command("report", str(trained / "run"))
+    assert "sums" in (trained / "run" / "report.html").read_text()
+
+
 def test_it_must_be_the_model_that_the_cell_began_with(trained: Path, tmp_path: Path) -> None:
     checkpoint = find_checkpoints([trained / "run"], "last")[0]
     with pytest.raises(UsageError, match="trained the language model model; name its folder with --model"):
-        language_model(checkpoint, Scoring())
+        open_checkpoint(checkpoint, "", "cpu")
     network, tokenizer = new_model("llama(50k)", seed=1)
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(UsageError, match="its files differ from those the cell started from"):
-        language_model(checkpoint, Scoring(model=str(tmp_path)))
+        open_checkpoint(checkpoint, str(tmp_path), "cpu")

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.outside.lm_eval.checkpoints import KeptCheckpoint, find_checkpoints, load_trained
+from vcpo_bench.bench.outside.lm_eval.checkpoints import KeptCheckpoint, find_checkpoints
 from vcpo_bench.bench.outside.lm_eval.own_tasks import Config, own_names, own_tasks
 from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
-from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
-from vcpo_bench.bench.policies.moe.policy import MoePolicy
-from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.progress import track
 
@@ -34,8 +30,8 @@ class Scoring:
         tasks: Names of lm-eval tasks, groups or tags; `own` stands for the cell's own task, greedy and sampled.
         limit: Largest number of documents per task; None: all.
         folder: Folder with YAML files of further tasks.
-        model: Folder of the language model that training started from; empty: the cells trained the tiny policy.
-        device: Device for language models.
+        model: Folder or name of the language model that training started from.
+        device: Its device.
     """
 
     tasks: Sequence[str] = (OWN,)
@@ -62,16 +58,24 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
     checkpoints = find_checkpoints(cells, which)
     if scoring.limit is not None and scoring.limit < 1:
         raise UsageError(f"--limit {scoring.limit}: at least one document is needed")
+    for checkpoint in checkpoints:
+        if not checkpoint.config.model:
+            raise UsageError(
+                f"{checkpoint.key}: trained the built-in policy, and lm-eval scores language models; the rewards of "
+                "its held-out prompts are in evals.parquet"
+            )
     _prepare_environment()
     try:
         from lm_eval import simple_evaluate  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError as error:
         raise UsageError(f"lm-eval cannot be loaded ({error}): {how_to_install('eval')}") from error
+    from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint
+
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     for checkpoint in track(checkpoints, "scoring checkpoints", len(checkpoints)):
         tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
         specs, manager = find_tasks(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
-        model = language_model(checkpoint, scoring)
+        model = open_checkpoint(checkpoint, scoring.model, scoring.device)
         try:
             with _quiet():
                 results = simple_evaluate(
@@ -113,27 +117,6 @@ def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
     if checkpoint.config.parts.task.in_turns:
         raise UsageError(f"--tasks own: {trained_on} has an environment, and lm-eval asks everything in one turn")
     return own_names(trained_on)
-
-
-def language_model(checkpoint: KeptCheckpoint, scoring: Scoring) -> Any:
-    """The policy of a checkpoint as an lm-eval model; its `chat` says whether prompts are chat turns.
-
-    Raises:
-        UsageError: It cannot be read, or needs the language model that training started from.
-    """
-    if checkpoint.config.model:
-        from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint
-
-        return open_checkpoint(checkpoint, scoring.model, scoring.device)
-    from vcpo_bench.bench.outside.lm_eval.tiny_model import TinyPolicyLM
-
-    parts = checkpoint.config.parts
-    assert isinstance(parts.task, TokenTask), "it has no language model"
-    policy = parts.policy.untrained(parts.task, 0)
-    if not isinstance(policy, TinyPolicy | MoePolicy):
-        raise UsageError(f"{checkpoint.config.policy}: policies of plug-ins cannot be scored with lm-eval")
-    load_trained(checkpoint, policy)
-    return TinyPolicyLM(policy, TokenText(parts.task.vocabulary), parts.task.eos)
 
 
 def find_tasks(names: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> tuple[list[str | Config], Any]:

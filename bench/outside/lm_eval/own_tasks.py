@@ -1,10 +1,10 @@
-"""This project's tasks as tasks of lm-eval: two configurations for every entry of the task catalog, none to write."""
+"""This project's tasks as tasks of lm-eval: two configurations for every text task, none to write."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
+from vcpo_bench.bench.outside.lm_eval import text_documents
 from vcpo_bench.bench.tasks import TASKS
 from vcpo_bench.naming.grammar import first_name
 
@@ -16,11 +16,11 @@ Config = dict[str, Any]
 
 
 def own_tasks() -> dict[str, Config]:
-    """`vcpo-TASK` (greedy) and `vcpo-TASK-sampled` for every task, those of plug-ins included, by name.
+    """`vcpo-TASK` (greedy) and `vcpo-TASK-sampled` for every text task, those of plug-ins included, by name.
 
     Tasks with an environment are left out: a request of lm-eval is answered in one turn.
     """
-    named = [name for name in TASKS.names() if not TASKS.get(name).in_turns]
+    named = [name for name, kind in TASKS.kinds.items() if kind.needs_language_model and not kind.in_turns]
     configs = [config for task in named for config in (_greedy(task), _sampled(task))]
     return {config["task"]: config for config in configs}
 
@@ -50,10 +50,9 @@ def _sampled(task: str) -> Config:
 
 
 def _base(task: str) -> Config:
-    documents = text_documents if TASKS.kinds[task].needs_language_model else token_documents
     return {
-        "custom_dataset": documents.documents,
-        "process_results": documents.score,
+        "custom_dataset": text_documents.documents,
+        "process_results": text_documents.score,
         "test_split": "test",
         "output_type": "generate_until",
         "doc_to_text": "{{prompt}}",

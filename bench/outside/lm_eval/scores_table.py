@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from vcpo_bench.bench.cells.parquet_table import arrow_schema
+from vcpo_bench.bench.cells.results_folder import WRITER
 from vcpo_bench.errors import DamagedResultError, UsageError
-from vcpo_bench.files.folders import made
-from vcpo_bench.files.locks import LOCK_FILE, FileLock
+from vcpo_bench.files.claims import Claim
+from vcpo_bench.files.folders import made, refuse_link
 from vcpo_bench.files.parquet import read_parquet, write_parquet
 from vcpo_bench.records import LM_EVAL_SCORES, SCORES_FOLDER
 
@@ -29,7 +30,8 @@ def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
     path = folder / f"{key}.parquet"
     schema = arrow_schema(LM_EVAL_SCORES, "basic")
     new = {(score["step"], score["task"]) for score in scores}
-    with FileLock(folder / LOCK_FILE):
+    refuse_link(folder / WRITER)
+    with Claim(folder / WRITER):
         try:
             old = list(read_parquet(path).to_pylist()) if path.exists() else []
         except (OSError, DamagedResultError) as error:

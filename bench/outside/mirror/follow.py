@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.cells.results_folder import WRITER
 from vcpo_bench.bench.outside.mirror.history import history
 from vcpo_bench.bench.outside.trackers.catalog import TRACKERS, Connection, TrackedRun, Tracker
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.files.checksums import read_sealed
-from vcpo_bench.files.folders import made
-from vcpo_bench.files.locks import LOCK_FILE, FileLock, LockHeldError
+from vcpo_bench.files.claims import Claim, ClaimHeldError
+from vcpo_bench.files.folders import made, refuse_link
 from vcpo_bench.files.regular import read_regular
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records import CELL_FILE, CELLS
@@ -79,7 +80,7 @@ class TrackerMirror:
         self.marks = self.kept / "mirrored" / tracker.target
         self.waiting: list[str] = []
         self._failed_before: dict[str, str] = {}
-        self._lock: FileLock | None = None
+        self._claim: Claim | None = None
         self._runs: dict[str, TrackedRun] = {}
         self._next: dict[str, int] = {}
         self._seen: dict[str, str] = {}
@@ -95,10 +96,11 @@ class TrackerMirror:
 
         Raises:
             BlockingIOError: `last`, and another mirror still holds the folder.
+            ClaimLostError: Another mirror has taken the folder over, because this process stood still.
         """
         done = 0
         cells = self.folder / CELLS
-        if not cells.is_dir() or not (self._lock or self._hold(last)):
+        if not cells.is_dir() or not self._hold(last):
             return 0
         present = set(os.listdir(cells))
         for key in list(self.waiting):
@@ -119,17 +121,20 @@ class TrackerMirror:
 
     def close(self) -> None:
         """Release the folder for other mirrors."""
-        if self._lock:
-            self._lock.__exit__(None, None, None)
-            self._lock = None
+        if self._claim:
+            self._claim.__exit__(None, None, None)
+            self._claim = None
 
     def _hold(self, last: bool) -> bool:
-        """Lock the folder and list the cells to mirror; under the lock, since another mirror may be finishing some."""
-        path = self.kept / LOCK_FILE
+        """Claim the folder and list the cells to mirror, once it is claimed: another mirror may be finishing some."""
+        if self._claim:
+            self._claim.check()
+            return True
         made(self.folder, self.kept.name)
+        refuse_link(self.kept / WRITER)
         try:
-            self._lock = FileLock(path, wait=False).__enter__()
-        except LockHeldError as error:
+            self._claim = Claim(self.kept / WRITER, wait=False).__enter__()
+        except ClaimHeldError as error:
             if last:
                 raise BlockingIOError(f"another process is mirroring the folder ({error})") from error
             return False

@@ -1,11 +1,10 @@
-"""What scoring with lm-eval needs besides lm-eval: text and tokens, checkpoints, the table of scores.
+"""What scoring with lm-eval needs besides lm-eval: documents, checkpoints, the table of scores.
 
 lm-eval itself is run by `.ci/integrations.d/evals.sh`.
 """
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,15 +16,14 @@ from vcpo_bench import records
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.outside.lm_eval import text_documents, token_documents
+from vcpo_bench.bench.outside.lm_eval import text_documents
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints, load_trained
 from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
 from vcpo_bench.bench.outside.lm_eval.own_tasks import own_names, own_tasks
 from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
-from vcpo_bench.bench.outside.lm_eval.token_text import TokenText
 from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
-from vcpo_bench.bench.tasks import TASKS, template, token_task
+from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.cli import app
@@ -46,34 +44,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for every, cell in zip((2, 0), plan_grid(SPEC), strict=True):
         run_cell(cell, folder.cells, every, lambda *event: None)
     return out
-
-
-def test_text_to_tokens_and_back():
-    words = TokenText(["1", "12", ".", "3"])
-    assert words.encode("1213.") == [1, 0, 3, 2]
-    assert words.decode([1, 0, 3, 2]) == "1213."
-    assert words.encode("") == []
-    with pytest.raises(UsageError, match=r"no token for '\\n', only for 1 12 \. 3"):
-        words.encode("1\n")
-
-
-@pytest.mark.parametrize("expression", ["chain", "chain(n=5)", "walk", "walk-eos", "prefix-chain"])
-def test_the_score_of_a_text_is_the_reward_of_its_tokens(expression):
-    task = token_task(expression)
-    words = TokenText(task.vocabulary)
-    prompts, responses, mask = task.demonstrations(0, 0, 40)
-    responses[::2, 2] = (responses[::2, 2] + 1) % 10  # half of them wrong
-    expected = task.reward(prompts, responses, mask)
-    assert 0 < expected.mean() < 1
-    for prompt, response, kept, wanted in zip(prompts, responses, mask, expected, strict=True):
-        text = words.decode(token for token in response[kept] if token != task.eos)
-        assert token_documents.reward(task, words.decode(prompt), text) == wanted
-
-
-def test_several_responses_give_their_mean_and_whether_any_is_right():
-    document = {"prompt": "12", "expression": "chain(n=2)"}
-    assert token_documents.score(document, ["13"]) == {"reward": 1.0}
-    assert token_documents.score(document, [["13", "14", "x", ""]]) == {"reward": 0.25, "any_right": 1.0}
 
 
 @pytest.mark.parametrize("expression", ["arithmetic", "countdown", "gsm8k(data=sample)"])
@@ -125,11 +95,10 @@ def test_what_cannot_be_scored_is_one_line(results, tmp_path):
         load_trained(moved, load_warm_start(token_task("walk-eos")))
 
 
-def test_without_lm_eval_the_command_says_what_to_install(results, monkeypatch):
-    monkeypatch.setitem(sys.modules, "lm_eval", None)
+def test_cells_of_the_built_in_policy_are_refused_with_the_place_of_their_rewards(results):
     done = CliRunner().invoke(app, ["lab", "eval", str(results)])
     assert done.exit_code == 2
-    assert "pip install '.[eval]' in a checkout" in done.output
+    assert "lm-eval scores language models" in done.output
     with pytest.raises(UsageError, match="--limit 0"):
         next(evaluate_cells([results], "last", Scoring(limit=0)))
 
@@ -153,16 +122,19 @@ def test_scoring_again_replaces_the_rows_of_that_task_only(tmp_path):
         write_scores(tmp_path, "key", [row(10, "a", 0.9)])
 
 
-def test_every_task_is_a_task_of_lm_eval_without_a_file_to_write(tmp_path):
-    asked_at_once = [name for name in TASKS.names() if not TASKS.get(name).in_turns]
+def test_every_text_task_is_a_task_of_lm_eval_without_a_file_to_write(tmp_path):
+    asked_at_once = [name for name, kind in TASKS.kinds.items() if kind.needs_language_model and not kind.in_turns]
     assert {name for task in asked_at_once for name in own_names(task)} == set(own_tasks())
-    assert not {"vcpo-lookup", "vcpo-gsm8k-python"} & set(own_tasks())
+    assert not {"vcpo-chain", "vcpo-gsm8k-python"} & set(own_tasks())
     plugin = tmp_path / "mine.py"
-    plugin.write_text(template.MODULE.format(title="Reversed", cls="Reversed", name="reversed"))
+    plugin.write_text(
+        "from dataclasses import dataclass\n\nfrom vcpo_bench.bench.tasks.text.arithmetic import Arithmetic\n\n\n"
+        "@dataclass(frozen=True, kw_only=True)\nclass Sums(Arithmetic):\n"
+        '    name = "sums"\n    summary = "sums"\n'
+    )
     load_plugin(plugin)
     try:
-        mine = own_tasks()["vcpo-reversed-sampled"]
-        assert (mine["process_results"], mine["repeats"]) == (token_documents.score, 4)
-        assert token_documents.score({"prompt": "12", "expression": "reversed(n=2)"}, ["21"]) == {"reward": 1.0}
+        mine = own_tasks()["vcpo-sums-sampled"]
+        assert (mine["process_results"], mine["repeats"]) == (text_documents.score, 4)
     finally:
         TASKS.forget()
