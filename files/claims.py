@@ -193,22 +193,6 @@ class ClaimHistory:
         return found.holder.described() if found else "a process that did not sign"
 
 
-class ClaimWatch:
-    """Tells whether somebody holds the claim on a folder, for a process that does not want it.
-
-    Args:
-        folder: The folder.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._watch = folder, ClaimHistory()
-
-    def sees_holder(self) -> bool:
-        """Whether somebody does, as far as is known; to be asked again and again."""
-        present = numbers_in(self._folder)
-        return bool(present) and not self._watch.is_abandoned(claim_path(self._folder, present[-1]), "")
-
-
 def claimed(folder: Path) -> Claimed | None:
     """What the claim on a folder says; None: nobody holds one, or it is being written at this moment."""
     present = numbers_in(folder)

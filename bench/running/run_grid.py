@@ -20,6 +20,7 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.memory import available_cores
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
 from vcpo_bench.bench.running.schedulers.local import Local
+from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
 from vcpo_bench.bench.samplers.catalog import Sampler
 from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -82,6 +83,11 @@ def detach_grid(
         UsageError: As `run_grid`, or the launcher cannot do that.
         DiskFullError: There is no space left.
     """
+    if not isinstance(launcher, ScheduledLauncher):
+        raise UsageError(
+            f"--detach: workers of --launcher {launcher.name} end with this command; start it with nohup ... & "
+            "instead, or in tmux"
+        )
     with _planned(cells, options, say) as (missing, how):
         return launcher.detach(missing, how)
 

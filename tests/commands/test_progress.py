@@ -42,7 +42,7 @@ OTHERWISE = {
     *("run", "demo", "lab fork", "run-cell", "watch"),  # a live view, or lines of their own
     *("lab warmup", "lab eval", "lab probe"),  # each the one loop it had; too long or too much to install for this test
     "results mirror",  # the loops of report, then a process of their own
-    *("ls", "new", "lab schema", "lab plan", "doctor", "diagnose", "run-detached"),  # nothing to wait for
+    *("ls", "new", "lab schema", "lab plan", "doctor", "diagnose"),  # nothing to wait for
 }
 """Verbs that are not here."""
 

@@ -102,3 +102,8 @@ def test_the_launcher_is_checked_before_anything_is_written(tmp_path: Path, monk
     monkeypatch.setattr(ScheduledLauncher, "check", check)
     assert "as told on cpu" in refused("--launcher", "slurm", "--out", tmp_path / "r")
     assert not (tmp_path / "r").exists()
+
+
+def test_nothing_is_left_running_on_this_machine(tmp_path: Path) -> None:
+    assert "--launcher local end with this command; start it with nohup" in refused("--detach", "--out", tmp_path / "r")
+    assert not (tmp_path / "r").exists()

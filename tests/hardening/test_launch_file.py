@@ -2,7 +2,6 @@
 
 import json
 import sys
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,14 +14,12 @@ from fake_scheduler import FakeScheduler, cells_of
 
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers import slurm
-from vcpo_bench.bench.running.schedulers.detached import DetachedFiles, DetachedPool
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER, LaunchFile
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Scheduler
 from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
 from vcpo_bench.bench.running.schedulers.ray_actor import actor_name
 from vcpo_bench.bench.running.schedulers.ray_tasks import Ray, _RayScheduler
-from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import write_sealed
 
 ODD = (
@@ -96,45 +93,6 @@ def test_ray_is_asked_only_about_tasks_of_this_folder(tmp_path: Path, monkeypatc
     scheduler.cancel(handles)
     submit(scheduler, tmp_path)
     assert canceled == [(own, [1])]
-
-
-def test_no_file_outside_the_folder_tells_a_process_to_stop(tmp_path: Path) -> None:
-    out = tmp_path / "gift"
-    out.mkdir()
-    home = tmp_path / "home"
-    home.mkdir()
-    for name in ("x.json", "x.cancel", "x.ending"):
-        (home / name).write_text("mine")
-    handles = {*ODD, str(home / "x"), "../../../home/x", "0" * 12}
-    pool = DetachedPool(RunOptions(out, 1))
-    assert pool.alive(handles) == set()
-    assert not any(pool.owns([handle]) for handle in handles)
-    pool.cancel(handles)
-    submit(pool, out)
-    assert {path.name: path.read_text() for path in home.iterdir()} == dict.fromkeys(
-        ("x.json", "x.cancel", "x.ending"), "mine"
-    )
-    assert list(out.rglob("*.cancel")) == []
-
-
-def test_a_process_of_this_folder_is_told(tmp_path: Path) -> None:
-    name = uuid.uuid4().hex[:12]
-    files = DetachedFiles(tmp_path, name)
-    files.task.parent.mkdir(parents=True)
-    files.task.write_text("{}")
-    DetachedPool(RunOptions(tmp_path, 1)).cancel([name])
-    assert files.cancel.exists()
-
-
-def test_no_process_is_told_where_a_link_leads(tmp_path: Path) -> None:
-    out, home = tmp_path / "gift", tmp_path / "home"
-    home.mkdir()
-    (out / FOLDER).mkdir(parents=True)
-    (out / FOLDER / "local").symlink_to(home)
-    (home / f"{'0' * 12}.json").write_text("{}")
-    with pytest.raises(UsageError, match="is a link, which is not followed"):
-        DetachedPool(RunOptions(out, 1)).cancel(["0" * 12])
-    assert [path.name for path in home.iterdir()] == [f"{'0' * 12}.json"]
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,6 @@ class Launcher(Component):
             DiskFullError: There is no space left.
         """
 
-    @abstractmethod
-    def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
-        """Have cells run without this process; returns one line that says where they are.
-
-        Raises:
-            UsageError: That is not possible.
-            DiskFullError: There is no space left.
-        """
-
 
 LAUNCHERS: Catalog[Launcher] = Catalog(
     "launcher",

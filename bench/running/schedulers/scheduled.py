@@ -69,7 +69,12 @@ class ScheduledLauncher(Launcher):
             return watch_jobs(self.name, self.connect(options, detach=False), cells, options, observer)
 
     def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
-        """Submit cells and leave them."""
+        """Submit cells and leave them; returns one line that says where they are.
+
+        Raises:
+            UsageError: That is not possible.
+            DiskFullError: There is no space left.
+        """
         if not cells:
             return "all cells have ended"
         with full_disks_named(options):
