@@ -55,7 +55,7 @@ class CalibrationRuns:
     name: str
 
 
-def study_of_results(results: Results, name: str) -> CalibrationRuns:
+def runs_of_results(results: Results, name: str) -> CalibrationRuns:
     """The cells of results folders."""
     panel = build_panel(results)
     runs = panel.runs
@@ -76,7 +76,7 @@ def study_of_results(results: Results, name: str) -> CalibrationRuns:
     )
 
 
-def study_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
+def runs_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
     """Logs of other trainers; each is a configuration of its own, because a log does not say which it shares.
 
     Raises:

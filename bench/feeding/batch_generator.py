@@ -158,10 +158,10 @@ class BatchGenerator:
         G = self.config.responses
         prompts = torch.cat([draft.asked.prompts[rows // G] for draft, rows in picked])
         noise = torch.cat([draft.asked.uniforms[rows] for draft, rows in picked])
-        found = self.published.generate(prompts, noise, self.task)
+        rollout = self.published.generate(prompts, noise, self.task)
         begin = 0
         for draft, rows in picked:
-            drawn = found.take(slice(begin, begin + len(rows)))
+            drawn = rollout.take(slice(begin, begin + len(rows)))
             draft.rollout.put(rows, drawn)
             draft.version[rows] = version if drawn.version is None else drawn.version
             draft.missing -= len(rows) * draft.version.shape[1]
@@ -177,15 +177,15 @@ class BatchGenerator:
 
     def tensors(self) -> dict[str, Tensor]:
         """All batches in progress, for a checkpoint."""
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for batch, draft in self.drafts.items():
             named = draft.rollout.tensors() | {"version": draft.version}
             if draft.decoder is not None:
                 position = draft.decoder.position  # the cache behind it is memory that nothing has written yet
                 named |= {f"cache{n}": cache[:, :, :, :position] for n, cache in enumerate(draft.decoder.caches)}
                 named["position"] = torch.tensor(position)
-            found |= {f"{batch}/{name}": tensor.clone() for name, tensor in named.items()}
-        return found
+            tensors |= {f"{batch}/{name}": tensor.clone() for name, tensor in named.items()}
+        return tensors
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Load what `tensors` returned."""

@@ -44,25 +44,25 @@ class TicketSampler:
         routes = self.published.learner_routes(prompts, drawn)
         if drawn.version is None:
             drawn = replace(drawn, version=torch.full_like(drawn.responses, version))
-        found = {}
+        sampled = {}
         for index, ticket in enumerate(tickets):
             rows, (batch, group) = slice(index * G, (index + 1) * G), divmod(ticket, P)
-            own = drawn.take(rows)
-            own = replace(own, logp=self.published.report(own.logp, own.mask, batch, group * G))
-            found[ticket] = own.grouped(
+            rollout = drawn.take(rows)
+            rollout = replace(rollout, logp=self.published.report(rollout.logp, rollout.mask, batch, group * G))
+            sampled[ticket] = rollout.grouped(
                 batch,
                 prompts[index : index + 1],
                 reward[rows],
                 learner_routes=None if routes is None else routes[rows],
                 origin=torch.tensor([[batch, group]]),
             )
-        return found
+        return sampled
 
     def _of(self, batch: int, group: int) -> tuple[Tensor, Tensor]:
         """Prompt `[1, Lp]` and uniform random numbers `[G, T]` of a group."""
         P, G = self.config.prompts, self.config.responses
         if batch not in self._inputs:
-            self._inputs = {known: kept for known, kept in self._inputs.items() if known > batch - 8}
+            self._inputs = {index: inputs for index, inputs in self._inputs.items() if index > batch - 8}
             noise = uniforms(self.config.seed, "sampling", batch, P * G, self.task.max_response)
             self._inputs[batch] = (self.task.training_prompts(self.config.seed, batch, P), torch.from_numpy(noise))
         prompts, draws = self._inputs[batch]

@@ -7,7 +7,7 @@ from vcpo_bench.bench.regimes.regime import ROUNDINGS
 from vcpo_bench.bench.tasks import TokenTask
 
 
-def why_alone(config: CellConfig) -> str:
+def why_not_stacked(config: CellConfig) -> str:
     """Why a cell cannot be stacked, in a few words; empty: it can."""
     if config.model:
         return "language models are not stacked"

@@ -44,7 +44,7 @@ def calibrate(
     and diagnose, or in Monitor and MonitorCallback.
     """
     from vcpo_bench.analysis.calibrating.report import calibrate as run
-    from vcpo_bench.analysis.calibrating.runs import study_of_logs, study_of_results
+    from vcpo_bench.analysis.calibrating.runs import runs_of_logs, runs_of_results
     from vcpo_bench.analysis.csv_text import without_formulas
     from vcpo_bench.analysis.logs import read_run
     from vcpo_bench.analysis.monitoring.calibration import DEFAULTS, load_calibrations
@@ -63,9 +63,9 @@ def calibrate(
     columns = parse_map(mapping)
     given = () if detectors is None else load_calibrations(DEFAULTS if str(detectors) == PACKAGED else detectors)
     study = (
-        study_of_results(load_comparable(paths), called)
+        runs_of_results(load_comparable(paths), called)
         if all(ours)
-        else study_of_logs(
+        else runs_of_logs(
             [read_run(log, framework, columns) for log in track(paths, "reading logs", len(paths))], called
         )
     )

@@ -60,7 +60,7 @@ def mismatch(
     from vcpo_bench.bench.cells.flag_values import rates
     from vcpo_bench.bench.cells.grid import plan_grid
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.replay.mismatch import attribute, open_rig
+    from vcpo_bench.bench.replay.mismatch import attribute, open_setup
     from vcpo_bench.bench.replay.mismatch.table import lines, read_components, read_lengths, write_csv
     from vcpo_bench.commands.support.outputs import check_file
 
@@ -74,11 +74,11 @@ def mismatch(
         model=model, device=device,
     )  # fmt: skip
     config = plan_grid(spec)[0].config
-    rig = open_rig(config, spec.start_path, max((component.lag for component in chosen), default=0), device)
+    setup = open_setup(config, spec.start_path, max((component.lag for component in chosen), default=0), device)
     try:
-        attribution = attribute(rig, chosen, lengths or [rig.task.max_response])
+        attribution = attribute(setup, chosen, lengths or [setup.task.max_response])
     finally:
-        rig.close()
+        setup.close()
     if out:
         write_csv(out, attribution)
     if as_json:

@@ -11,7 +11,7 @@ from vllm_models import TOLERANCE, config, save_model
 
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.replay.mismatch import COMPONENTS, attribute, open_rig
+from vcpo_bench.bench.replay.mismatch import COMPONENTS, attribute, open_setup
 from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
@@ -162,13 +162,13 @@ def test_a_stale_prefix_cache_is_found_and_named(model: Path, monkeypatch: pytes
 
 
 def test_the_mismatch_of_the_engine_by_component(model: Path) -> None:
-    rig = open_rig(config(model, prompts=4, responses=4), model, 0)
-    rig.older = {name: weight + 0.01 * torch.randn_like(weight) for name, weight in rig.exact.weights.items()}
+    setup = open_setup(config(model, prompts=4, responses=4), model, 0)
+    setup.older = {name: weight + 0.01 * torch.randn_like(weight) for name, weight in setup.exact.weights.items()}
     try:
         chosen = [COMPONENTS.parse(text) for text in ("weights", "head", "kv-cache", "batching", "top-p", "lag(2)")]
-        found = attribute(rig, chosen, [8])
+        found = attribute(setup, chosen, [8])
     finally:
-        rig.close()
+        setup.close()
     sd = {row.path: row.gap.sd for row in found.rows if row.gap}
     assert sd["exact path"] < TOLERANCE
     assert sd["batching"] < TOLERANCE

@@ -2,6 +2,6 @@
 
 from vcpo_bench.bench.replay.mismatch.attribute import Attribution, attribute
 from vcpo_bench.bench.replay.mismatch.component import COMPONENTS
-from vcpo_bench.bench.replay.mismatch.rig import Rig, open_rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup, open_setup
 
-__all__ = ["COMPONENTS", "Attribution", "Rig", "attribute", "open_rig"]
+__all__ = ["COMPONENTS", "Attribution", "MismatchSetup", "attribute", "open_setup"]

@@ -11,7 +11,7 @@ from typing import Any
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.gaps import Gap, Sum, ess_at, gap_of, sum_of_squares
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Drawn, Rig
+from vcpo_bench.bench.replay.mismatch.setup import Drawn, MismatchSetup
 from vcpo_bench.progress import track
 
 EXACT, ALL = "exact path", "all of them"
@@ -65,37 +65,37 @@ class Attribution:
         return {"rows": [row.facts() for row in self.rows], "sum_of_squares": total}
 
 
-def attribute(rig: Rig, components: Sequence[MismatchComponent], lengths: Sequence[int]) -> Attribution:
+def attribute(setup: MismatchSetup, components: Sequence[MismatchComponent], lengths: Sequence[int]) -> Attribution:
     """Measure the gap with each component alone and with all of them.
 
     Args:
-        rig: Sampler and trainer.
+        setup: Sampler and trainer.
         components: Which, each once.
         lengths: Tokens at which the ESS of sequence weights is given.
     """
-    able = [component for component in components if not component.why_not(rig)]
-    paths: dict[str, Callable[[], SamplingPath]] = {EXACT: lambda: rig.exact}
-    paths |= {component.text(): partial(component.switched, rig.exact, rig) for component in able}
+    able = [component for component in components if not component.why_not(setup)]
+    paths: dict[str, Callable[[], SamplingPath]] = {EXACT: lambda: setup.exact}
+    paths |= {component.text(): partial(component.switched, setup.exact, setup) for component in able}
     if len(able) > 1:
-        paths[ALL] = partial(_all_on, rig, able)
-    alone = {name: rig.draw(path()) for name, path in track(paths.items(), "sampling on each path", len(paths))}
+        paths[ALL] = partial(_all_on, setup, able)
+    alone = {name: setup.draw(path()) for name, path in track(paths.items(), "sampling on each path", len(paths))}
     exact, together = alone.pop(EXACT), alone.pop(ALL, None)
     rows = [_row(EXACT, exact, lengths)]
     for component in components:
         name = component.text()
-        reason = component.why_not(rig)
+        reason = component.why_not(setup)
         rows.append(PathRow(name, None, {}, reason) if reason else _row(name, alone[name], lengths))
     if together is None:
         return Attribution(tuple(rows), None)
     rows.append(_row(ALL, together, lengths))
     rows = _with_shares(rows)
-    return Attribution(tuple(rows), sum_of_squares(exact, list(alone.values()), together, len(rig.prompts)))
+    return Attribution(tuple(rows), sum_of_squares(exact, list(alone.values()), together, len(setup.prompts)))
 
 
-def _all_on(rig: Rig, components: Sequence[MismatchComponent]) -> SamplingPath:
-    path = rig.exact
+def _all_on(setup: MismatchSetup, components: Sequence[MismatchComponent]) -> SamplingPath:
+    path = setup.exact
     for component in sorted(components, key=lambda one: one.place):
-        path = component.switched(path, rig)
+        path = component.switched(path, setup)
     return path
 
 

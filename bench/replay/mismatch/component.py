@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 
@@ -27,17 +27,17 @@ class MismatchComponent(Component, ABC):
         """Updates of the trainer that the sampler has not seen; only a component of lag says more than 0."""
         return 0
 
-    def why_not(self, rig: Rig) -> str:
+    def why_not(self, setup: MismatchSetup) -> str:
         """Why it cannot be switched for this sampler, as the end of a sentence; empty: it can."""
         return ""
 
     @abstractmethod
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """The path with this component on.
 
         Args:
             path: The path so far.
-            rig: Sampler and trainer.
+            setup: Sampler and trainer.
         """
 
 

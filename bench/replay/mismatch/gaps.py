@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.replay.mismatch.rig import Drawn
+from vcpo_bench.bench.replay.mismatch.setup import Drawn
 
 NEAR = (0.9, 1.1)
 """Ratios that count as near 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.stack.eligible import shape_of, why_alone
+from vcpo_bench.bench.stack.eligible import shape_of, why_not_stacked
 from vcpo_bench.errors import UsageError
 
 GPU_STACK = 128
@@ -42,7 +42,7 @@ def stacks(cells: Sequence[PlannedCell], size: int, say: Callable[[str], object]
     shapes: dict[object, list[PlannedCell]] = {}
     alone: dict[str, list[PlannedCell]] = {}
     for cell in cells:
-        if reason := why_alone(cell.config):
+        if reason := why_not_stacked(cell.config):
             alone.setdefault(reason, []).append(cell)
         else:
             shapes.setdefault((shape_of(cell.config), cell.device), []).append(cell)

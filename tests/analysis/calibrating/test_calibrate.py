@@ -19,7 +19,7 @@ from vcpo_bench.analysis.calibrating.judge import (
     rates,
 )
 from vcpo_bench.analysis.calibrating.report import CalibrationReport, calibrate
-from vcpo_bench.analysis.calibrating.runs import CalibrationRuns, study_of_logs, study_of_results
+from vcpo_bench.analysis.calibrating.runs import CalibrationRuns, runs_of_logs, runs_of_results
 from vcpo_bench.analysis.calibrating.tune import TARGET, material, tune
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.logs import read_run
@@ -34,7 +34,7 @@ from vcpo_bench.errors import UsageError
 @pytest.fixture(scope="module")
 def study(make_study: Callable[..., Results], truths: dict[str, Callable[..., np.ndarray]]) -> CalibrationRuns:
     results = make_study({"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["nothing"]}, seeds=10)
-    return study_of_results(learning(results), "made up")
+    return runs_of_results(learning(results), "made up")
 
 
 def learning(results: Results) -> Results:
@@ -147,7 +147,7 @@ def test_rates_say_whether_the_runs_had_tuned_the_detectors(study: CalibrationRu
 def test_seeds_of_one_configuration_would_promise_too_much(make_study: Callable[..., Results]) -> None:
     """Each configuration has its own level: who knows its other seeds knows the level; who does not errs more often."""
     results = learning(make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)}, seeds=10))
-    here = study_of_results(results, "levels")
+    here = runs_of_results(results, "levels")
     level = np.random.default_rng(1).normal(0, 3, here.configuration.max() + 1)[here.configuration]
     here.panel.values["ess"][:] = level[:, None]
     for name, values in here.panel.values.items():
@@ -208,7 +208,7 @@ def logs(folder: Path, causes: list[str], framework: str = "vcpo-fork") -> Calib
     for number, cause in enumerate(causes):
         rows = rows_of(planted(cause, seed=number), framework)
         runs.append(read_run(write_jsonl(folder / f"{number}.jsonl", rows)))
-    return study_of_logs(runs, "our runs")
+    return runs_of_logs(runs, "our runs")
 
 
 def test_logs_of_another_trainer(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_what_stands_for_a_quantity_is_remembered(tmp_path: Path) -> None:
         for row in logged[5:]:
             row["critic/score/mean"] = 0.7
         runs.append(read_run(write_jsonl(tmp_path / f"{seed}.jsonl", logged)))
-    study = study_of_logs(runs, "ours")
+    study = runs_of_logs(runs, "ours")
     assert study.inputs["log_weight_max"] == "rollout_corr/rollout_is_max"
 
 

@@ -19,7 +19,7 @@ from vcpo_bench.bench.policies.warm_start import TINY as TINY_POLICY
 from vcpo_bench.bench.policies.warm_start import WarmStart, save_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.order import waves
-from vcpo_bench.bench.running.pool.stacks import why_alone
+from vcpo_bench.bench.running.pool.stacks import why_not_stacked
 from vcpo_bench.bench.running.run_grid import worker_count
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
@@ -249,7 +249,7 @@ def test_policy_and_replay_are_part_of_a_cell_and_no_old_key_moves() -> None:
     assert cells[2].config.label == "clip lag 0 seed 0 chain moe replay r3 lr 3e-4"
     noisy = replace(plain, regimes=("fifo(router_noise=0.4)",), settings=CellSettings(policy="moe"))
     assert plan_grid(noisy)[0].config.regime == "fifo(router_noise=0.4)"
-    assert why_alone(cells[0].config) == "the policy moe has no stacked form"
+    assert why_not_stacked(cells[0].config) == "the policy moe has no stacked form"
 
 
 def test_what_needs_a_mixture_of_experts_is_refused_without_one() -> None:

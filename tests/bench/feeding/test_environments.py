@@ -9,7 +9,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.ticket_sampler import service_time
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
-from vcpo_bench.bench.running.pool.stacks import why_alone
+from vcpo_bench.bench.running.pool.stacks import why_not_stacked
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
@@ -147,4 +147,4 @@ def test_a_delay_without_an_environment_is_refused() -> None:
 
 
 def test_tasks_with_an_environment_are_not_stacked() -> None:
-    assert why_alone(cell()) == "tasks with an environment are not stacked"
+    assert why_not_stacked(cell()) == "tasks with an environment are not stacked"

@@ -8,7 +8,7 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
-from vcpo_bench.bench.stack.eligible import why_alone
+from vcpo_bench.bench.stack.eligible import why_not_stacked
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
@@ -65,7 +65,7 @@ def test_a_method_that_asks_for_score_norms_trains_under_replay() -> None:
 
 def test_it_is_not_stacked() -> None:
     cell = CellConfig(method="clip", staleness=1, seed=0, regime="fifo(top_k=3)")
-    assert "truncates distributions" in why_alone(cell)
+    assert "truncates distributions" in why_not_stacked(cell)
 
 
 def test_sampler_and_regime_do_not_both_truncate() -> None:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.policies.truncation import Truncation
-from vcpo_bench.bench.replay.mismatch import COMPONENTS, Rig, attribute, open_rig
+from vcpo_bench.bench.replay.mismatch import COMPONENTS, MismatchSetup, attribute, open_setup
 from vcpo_bench.bench.replay.mismatch.attribute import ALL, EXACT
 from vcpo_bench.bench.replay.mismatch.gaps import Sum, ess_at, gap_of, sum_of_squares
-from vcpo_bench.bench.replay.mismatch.rig import Drawn
+from vcpo_bench.bench.replay.mismatch.setup import Drawn
 from vcpo_bench.bench.replay.mismatch.table import lines, read_components
 from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.errors import UsageError
@@ -24,80 +24,80 @@ def config(task: str = "walk", prompts: int = 64) -> CellConfig:
 
 
 @pytest.fixture(scope="module")
-def rig() -> Rig:
-    return open_rig(config(), None, 0)
+def setup() -> MismatchSetup:
+    return open_setup(config(), None, 0)
 
 
-def alone(rig: Rig, name: str) -> Drawn:
-    return rig.draw(COMPONENTS.parse(name).switched(rig.exact, rig))
+def alone(setup: MismatchSetup, name: str) -> Drawn:
+    return setup.draw(COMPONENTS.parse(name).switched(setup.exact, setup))
 
 
-def test_the_exact_path_is_exact_and_paths_share_prompts_and_noise(rig: Rig) -> None:
-    exact = gap_of(rig.draw(rig.exact))
+def test_the_exact_path_is_exact_and_paths_share_prompts_and_noise(setup: MismatchSetup) -> None:
+    exact = gap_of(setup.draw(setup.exact))
     assert exact.sd < 2e-6
     assert exact.outside == 0
     assert exact.tokens == 64 * 4 * 12
-    assert torch.equal(rig.draw(rig.exact).log_ratio, rig.draw(rig.exact).log_ratio)
+    assert torch.equal(setup.draw(setup.exact).log_ratio, setup.draw(setup.exact).log_ratio)
 
 
-def test_top_p_meets_the_known_numbers(rig: Rig) -> None:
+def test_top_p_meets_the_known_numbers(setup: MismatchSetup) -> None:
     """Of the page on staleness, from training batches: mean ratio 0.948, 23% outside; here on held-out prompts."""
-    drawn = alone(rig, "top-p(0.8)")
+    drawn = alone(setup, "top-p(0.8)")
     ratio = drawn.log_ratio[drawn.mask].exp()
     assert float(ratio.mean()) == pytest.approx(0.948, abs=0.02)
     assert gap_of(drawn).outside == pytest.approx(0.23, abs=0.06)
     assert float(ratio.min()) >= 0.8 - 1e-5
 
 
-def test_rounding_meets_the_known_numbers(rig: Rig) -> None:
+def test_rounding_meets_the_known_numbers(setup: MismatchSetup) -> None:
     """bf16 3.8e-3 nats with the head, a little less without; fp16 has three more bits."""
-    body, head = gap_of(alone(rig, "weights")), gap_of(alone(rig, "head"))
+    body, head = gap_of(alone(setup, "weights")), gap_of(alone(setup, "head"))
     assert math.hypot(body.sd, head.sd) == pytest.approx(3.8e-3, rel=0.15)
     assert head.sd < body.sd
-    assert gap_of(alone(rig, "weights(fp16)")).sd == pytest.approx(body.sd / 8, rel=0.3)
+    assert gap_of(alone(setup, "weights(fp16)")).sd == pytest.approx(body.sd / 8, rel=0.3)
 
 
-def test_a_component_changes_nothing_else(rig: Rig) -> None:
-    exact = rig.exact.weights
-    body = COMPONENTS.parse("weights").switched(rig.exact, rig).weights
-    head = COMPONENTS.parse("head").switched(rig.exact, rig).weights
-    assert rig.head == {"head.weight", "head.bias"}
+def test_a_component_changes_nothing_else(setup: MismatchSetup) -> None:
+    exact = setup.exact.weights
+    body = COMPONENTS.parse("weights").switched(setup.exact, setup).weights
+    head = COMPONENTS.parse("head").switched(setup.exact, setup).weights
+    assert setup.head == {"head.weight", "head.bias"}
     for name, weight in exact.items():
-        assert torch.equal(body[name], weight) or name not in rig.head
-        assert torch.equal(head[name], weight) or name in rig.head
+        assert torch.equal(body[name], weight) or name not in setup.head
+        assert torch.equal(head[name], weight) or name in setup.head
     assert not torch.equal(head["head.weight"], exact["head.weight"])
 
 
-def test_rounded_caches_are_read(rig: Rig) -> None:
-    coarse, fine = gap_of(alone(rig, "kv-cache(fp8)")).sd, gap_of(alone(rig, "kv-cache(fp16)")).sd
-    assert coarse > 30 * fine > 30 * gap_of(rig.draw(rig.exact)).sd
+def test_rounded_caches_are_read(setup: MismatchSetup) -> None:
+    coarse, fine = gap_of(alone(setup, "kv-cache(fp8)")).sd, gap_of(alone(setup, "kv-cache(fp16)")).sd
+    assert coarse > 30 * fine > 30 * gap_of(setup.draw(setup.exact)).sd
 
-    same = rig.draw(replace(rig.exact, after_token=lambda decoding: None))
+    same = setup.draw(replace(setup.exact, after_token=lambda decoding: None))
     assert gap_of(same).sd < 2e-6, "token by token is the same path"
 
 
-def test_batching_is_only_rounding(rig: Rig) -> None:
-    assert gap_of(alone(rig, "batching(prompts=3)")).sd < 2e-6
+def test_batching_is_only_rounding(setup: MismatchSetup) -> None:
+    assert gap_of(alone(setup, "batching(prompts=3)")).sd < 2e-6
 
 
 def test_lag_is_that_of_the_weights_before_the_updates() -> None:
-    near, far = (open_rig(config(), None, k) for k in (1, 4))
+    near, far = (open_setup(config(), None, k) for k in (1, 4))
     assert all(torch.equal(near.older[name], far.older[name]) for name in near.older)
     drawn = alone(far, "lag(4)")
-    start = open_rig(config(), None, 0).exact.weights
+    start = open_setup(config(), None, 0).exact.weights
     assert all(torch.equal(far.older[name], weight) for name, weight in start.items())
     assert gap_of(drawn).sd > gap_of(alone(near, "lag(1)")).sd > 1e-4
     assert gap_of(drawn).kl_k3 == pytest.approx(gap_of(drawn).sd ** 2 / 2, rel=0.2)
     assert gap_of(far.draw(far.exact)).sd < 2e-6, "the exact path holds the newest weights"
 
 
-def test_the_table_has_every_component_and_says_what_cannot_be_switched(rig: Rig) -> None:
+def test_the_table_has_every_component_and_says_what_cannot_be_switched(setup: MismatchSetup) -> None:
     class Engine(PolicyEngine):
         def advance(self, *_: object) -> None:
             raise AssertionError
 
-    engine = Engine(rig.policy, True)
-    with_engine = replace(rig, engine=engine)
+    engine = Engine(setup.policy, True)
+    with_engine = replace(setup, engine=engine)
     chosen = read_components("weights,kv-cache,top-p(0.9),batching")
     found = attribute(with_engine, chosen, [12, 100])
     assert [row.path for row in found.rows] == [EXACT, "weights", "kv-cache", "top-p(p=0.9)", "batching", ALL]
@@ -154,12 +154,12 @@ class Half(COMPONENTS.base):  # type: ignore[name-defined, misc]
     name = "half"
     summary = "only the most likely two tokens"
 
-    def switched(self, path, rig):  # type: ignore[no-untyped-def]
+    def switched(self, path, setup):  # type: ignore[no-untyped-def]
         return replace(path, truncation=Truncation(1.0, 2))
 
 
-def test_another_component_is_one_class(rig: Rig) -> None:
-    assert gap_of(rig.draw(Half().switched(rig.exact, rig))).mean < -0.01
+def test_another_component_is_one_class(setup: MismatchSetup) -> None:
+    assert gap_of(setup.draw(Half().switched(setup.exact, setup))).mean < -0.01
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,11 @@ def test_bad_lists_are_refused(text: str, said: str) -> None:
 
 def test_tasks_with_an_environment_are_refused() -> None:
     with pytest.raises(UsageError, match="has an environment"):
-        open_rig(config("lookup"), None, 0)
+        open_setup(config("lookup"), None, 0)
 
 
 def test_responses_of_variable_length_count_only_their_tokens() -> None:
-    rig = open_rig(config("walk-eos", prompts=16), None, 0)
-    drawn = alone(rig, "kv-cache(bf16)")
+    setup = open_setup(config("walk-eos", prompts=16), None, 0)
+    drawn = alone(setup, "kv-cache(bf16)")
     assert 16 * 4 < gap_of(drawn).tokens < 16 * 4 * 24
     assert not drawn.log_ratio[~drawn.mask].any()

@@ -5,7 +5,7 @@ import os
 import pytest
 from stacked_cells import alone, cell, differences, stacked
 
-from vcpo_bench.bench.stack.eligible import shape_of, why_alone
+from vcpo_bench.bench.stack.eligible import shape_of, why_not_stacked
 from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
@@ -26,7 +26,7 @@ def every_method() -> list[str]:
 
 def test_which_methods_are_never_in_a_stack_and_why() -> None:
     """Every other method is in `every_method`, and `check` compares it."""
-    refused = {name: reason for name in method_names() if (reason := why_alone(cell(name)))}
+    refused = {name: reason for name in method_names() if (reason := why_not_stacked(cell(name)))}
     weights = "its method measures how far the weights have moved"
     assert refused == dict.fromkeys(["dc-asgd", "drift-cap", "gap-aware", "update-norm"], weights)
     compared = set(every_method())
@@ -37,8 +37,8 @@ def test_which_methods_are_never_in_a_stack_and_why() -> None:
         build_trainer(cell("decoupled"))
     with pytest.raises(AssertionError, match="only a mixture of experts has routers"):
         alone(cell("rspo"), 1)
-    assert "does not draw whole batches" in why_alone(cell("decoupled", regime="minibatch", lag=1))
-    assert why_alone(cell("rspo", policy="moe")) == "the policy moe has no stacked form"
+    assert "does not draw whole batches" in why_not_stacked(cell("decoupled", regime="minibatch", lag=1))
+    assert why_not_stacked(cell("rspo", policy="moe")) == "the policy moe has no stacked form"
 
 
 def check(methods: list[str], updates: int, **more: object) -> None:
@@ -48,7 +48,7 @@ def check(methods: list[str], updates: int, **more: object) -> None:
     ]
     shapes: dict[object, list] = {}
     for config in configs:
-        if not why_alone(config):
+        if not why_not_stacked(config):
             shapes.setdefault(shape_of(config), []).append(config)
     assert shapes
     for group in shapes.values():
@@ -93,8 +93,8 @@ def test_every_optimizer(optimizer: str) -> None:
 
 
 def test_on_a_gpu_only_the_default_optimizer_is_stacked() -> None:
-    assert not why_alone(cell("clip", device="cuda"))
-    assert why_alone(cell("clip", device="cuda", optimizer="muon")) == (
+    assert not why_not_stacked(cell("clip", device="cuda"))
+    assert why_not_stacked(cell("clip", device="cuda", optimizer="muon")) == (
         "on a GPU the optimizer of a stack is adamw with its defaults"
     )
 

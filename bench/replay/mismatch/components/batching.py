@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.naming.parameters import integer
 
 
@@ -22,6 +22,6 @@ class Batching(MismatchComponent):
     summary = "attention over small batches instead of all prompts at once"
     prompts: int = integer(1, minimum=1)
 
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """See `MismatchComponent.switched`."""
         return replace(path, prompts_at_once=self.prompts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.bench.samplers.published import rounded
 from vcpo_bench.naming.parameters import choice
 
@@ -23,9 +23,9 @@ class Head(MismatchComponent):
     summary = "output head rounded, with the embeddings where they are tied"
     to: str = choice("bf16", "fp16", "int8")
 
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """See `MismatchComponent.switched`."""
         weights = {
-            name: rounded(weight, self.to) if name in rig.head else weight for name, weight in path.weights.items()
+            name: rounded(weight, self.to) if name in setup.head else weight for name, weight in path.weights.items()
         }
         return replace(path, weights=weights)

@@ -9,7 +9,7 @@ import torch
 from vcpo_bench.bench.policies.base import Decoding
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.naming.parameters import choice
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8": torch.float8_e4m3fn}
@@ -27,11 +27,11 @@ class KvCache(MismatchComponent):
     summary = "cached keys and values rounded"
     to: str = choice("bf16", "fp16", "fp8")
 
-    def why_not(self, rig: Rig) -> str:
+    def why_not(self, setup: MismatchSetup) -> str:
         """See `MismatchComponent.why_not`."""
-        return "the engine's cache has the precision it was started with" if rig.engine else ""
+        return "the engine's cache has the precision it was started with" if setup.engine else ""
 
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """See `MismatchComponent.switched`."""
         return replace(path, after_token=self._round)
 

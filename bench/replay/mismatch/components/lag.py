@@ -8,7 +8,7 @@ import torch
 
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.naming.parameters import integer
 
 
@@ -30,14 +30,14 @@ class Lag(MismatchComponent):
         """See `MismatchComponent.lag`."""
         return self.k
 
-    def why_not(self, rig: Rig) -> str:
+    def why_not(self, setup: MismatchSetup) -> str:
         """See `MismatchComponent.why_not`."""
-        if any(not torch.equal(rig.older[name], weight) for name, weight in rig.exact.weights.items()):
+        if any(not torch.equal(setup.older[name], weight) for name, weight in setup.exact.weights.items()):
             return ""
         return (
             "its updates changed nothing, since all responses to a prompt had equal rewards; start from a warm policy"
         )
 
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """See `MismatchComponent.switched`."""
-        return replace(path, weights=rig.older)
+        return replace(path, weights=setup.older)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.naming.parameters import number
 
 
@@ -23,10 +23,10 @@ class TopP(MismatchComponent):
     summary = "distributions cut to their most likely tokens, without replay of the mask"
     p: float = number(0.95, above=0.0, maximum=1.0)
 
-    def why_not(self, rig: Rig) -> str:
+    def why_not(self, setup: MismatchSetup) -> str:
         """See `MismatchComponent.why_not`."""
-        return "the engine draws from the whole distribution here" if rig.engine else ""
+        return "the engine draws from the whole distribution here" if setup.engine else ""
 
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """See `MismatchComponent.switched`."""
         return replace(path, truncation=Truncation(self.p))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.replay.mismatch.rig import Rig
+from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
 from vcpo_bench.bench.samplers.published import rounded
 from vcpo_bench.naming.parameters import choice
 
@@ -23,9 +23,9 @@ class RoundedWeights(MismatchComponent):
     summary = "weights rounded, but for the output head"
     to: str = choice("bf16", "fp16", "int8")
 
-    def switched(self, path: SamplingPath, rig: Rig) -> SamplingPath:
+    def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
         """See `MismatchComponent.switched`."""
         weights = {
-            name: weight if name in rig.head else rounded(weight, self.to) for name, weight in path.weights.items()
+            name: weight if name in setup.head else rounded(weight, self.to) for name, weight in path.weights.items()
         }
         return replace(path, weights=weights)

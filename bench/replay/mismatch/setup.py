@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
 
 
 @dataclass
-class Rig:
+class MismatchSetup:
     """What is measured.
 
     Attributes:
@@ -105,7 +105,7 @@ class Rig:
                 yield _token_by_token(engine.model, Draw(prompts, draws, self.task.eos), path)
 
 
-def open_rig(config: CellConfig, start: Path | None, lag: int, device: str = "") -> Rig:
+def open_setup(config: CellConfig, start: Path | None, lag: int, device: str = "") -> MismatchSetup:
     """Train a policy for some updates, and open the cell's sampler beside it.
 
     Args:
@@ -127,7 +127,9 @@ def open_rig(config: CellConfig, start: Path | None, lag: int, device: str = "")
     for update in track(range(lag), "updates of lag", lag):
         trainer.learner.update(trainer.source.next_batch(update).batch, update)
     prompts = trainer.task.held_out(config.prompts)
-    return Rig(policy, trainer.task, open_sampler(config, trainer.task, policy), prompts, config.responses, older)
+    return MismatchSetup(
+        policy, trainer.task, open_sampler(config, trainer.task, policy), prompts, config.responses, older
+    )
 
 
 def _joined(parts: list[Rollout]) -> Rollout:
