@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import typer
 
+from vcpo_bench.bench.policies.pretrained.wheels import OFFLINE
 from vcpo_bench.commands.support.configuration import write_config
+from vcpo_bench.commands.support.model_defaults import with_model_defaults
 from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
 from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, train
@@ -29,8 +32,11 @@ def run(
     A cell is one method, lag, regime, task, learning rate and seed. Stop a run at any time: the same command resumes
     it. On a CPU the results are bit-identical, except in the regime async with its real clock.
     """
+    if how.offline:
+        os.environ[OFFLINE] = "1"
     means = read_means(how)
     remember_server(ctx)
+    grid, settings = with_model_defaults(ctx, grid, settings)
     alarm = stopping.alarm(settings.record)
     spec = grid.spec(replace(settings, stop=alarm.detector.text) if alarm else settings)
     if save_config:

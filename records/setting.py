@@ -37,6 +37,7 @@ class Setting:
         apart: `noted`: where cells differ in it, a reader is told, because no table separates them. `budget`: also, it
             decides what a run can reach, so the comparison of methods keeps its values apart. Empty: every table
             separates its values, or results do not depend on it.
+        with_model: What `vcpo-bench run` takes instead of the default where `--model` names a language model.
         before: Its value in cells recorded before the setting existed, where that is not the default.
         name: Name of the field.
         kind: `str`, `int`, `float` or `bool`.
@@ -53,6 +54,7 @@ class Setting:
     above: float = -math.inf
     pattern: str = ""
     apart: Apart = ""
+    with_model: Any = None
     before: Any = None
     name: str = ""
     kind: type = str

@@ -40,7 +40,7 @@ class LanguageModelSettings(Settings):
     )] = 0
     micro_tokens: Annotated[int, Setting(
         unit="tokens", meaning="most positions in one pass of the learner, padding included; 0: no limit",
-        help="Most tokens in one forward and backward pass, padding included; 0 means no limit.",
+        help="Most tokens in one forward and backward pass, padding included; 0 means no limit.", with_model=8192,
     )] = 0
     checkpointing: Annotated[bool, Setting(
         unit="yes/no", meaning="activations were recomputed in the backward pass instead of kept",
@@ -54,17 +54,22 @@ class CellSettings(LanguageModelSettings):
 
     steps: Annotated[int, Setting(
         unit="updates", meaning="optimizer updates asked for",
-        help="Optimizer updates per cell.", least=1, apart="budget",
+        help="Optimizer updates per cell.", least=1, apart="budget", with_model=60,
     )] = 300
     prompts: Annotated[int, Setting(
-        unit="count", meaning="prompts per update", help="Prompts per update.", least=1, apart="budget",
+        unit="count", meaning="prompts per update", help="Prompts per update.", least=1, apart="budget", with_model=8,
     )] = 16
     responses: Annotated[int, Setting(
         unit="count", meaning="responses per prompt", help="Responses per prompt.", least=1, apart="budget",
     )] = 8
     eval_every: Annotated[int, Setting(
-        unit="updates", meaning="updates between two evaluations on the held-out prompts", least=1, apart="noted",
+        unit="updates", meaning="updates between two evaluations on the held-out prompts",
+        help="Updates between two evaluations.", least=1, apart="noted",
     )] = 10
+    eval_prompts: Annotated[int, Setting(
+        unit="count", meaning="held-out prompts of an evaluation, two responses each",
+        help="Held-out prompts of an evaluation, each answered twice.", least=1, apart="noted", with_model=64,
+    )] = 256
     record: Annotated[Level, Setting(
         unit="level", meaning="how much was recorded: basic, diagnostics or full",
         help="How much to record: basic (per update), diagnostics (also per trajectory) or full (also per token).",
@@ -92,7 +97,7 @@ class CellSettings(LanguageModelSettings):
     )] = 0.0
     lr_warmup: Annotated[int, Setting(
         unit="updates", meaning="updates over which the learning rate rises linearly; 0: it is constant",
-        help="Updates of linear learning-rate warmup.", apart="budget", before=0,
+        help="Updates of linear learning-rate warmup.", apart="budget", before=0, with_model=5,
     )] = 20  # a cold AdamW at a high rate can ruin a policy in its first steps, which has nothing to do with lag
 
     def changed_for_language_models(self) -> list[str]:
@@ -119,7 +124,7 @@ class CellFields(CellSettings):
     task: Annotated[str, Setting(unit="expression", meaning="task with its parameters")] = "walk"
     regime: Annotated[str, Setting(unit="expression", meaning="how the lag arises")] = SYNCHRONOUS
     lr: Annotated[float, Setting(
-        unit="1", meaning="learning rate of the optimizer before the method's step scale", above=0,
+        unit="1", meaning="learning rate of the optimizer before the method's step scale", above=0, with_model=1e-5,
     )] = 3e-4
     series: Annotated[str, Setting(
         unit="key", meaning="cell whose step scales an `lr-matched` or `lr-shuffled` control borrows; else empty",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vcpo_bench.bench.cells import flag_values
-from vcpo_bench.bench.cells.model_source import model_folder, model_identity
+from vcpo_bench.bench.cells.model_source import is_new, model_folder, model_identity
 from vcpo_bench.bench.cells.parts import SharedParts
 from vcpo_bench.bench.regimes import REGIMES, Regime
 from vcpo_bench.bench.tasks import token_task
@@ -122,6 +122,8 @@ class GridSpec:
         for name in () if self.model else self.settings.changed_for_language_models():
             if name != "sampler" or self.parts.sampler.for_language_models:
                 raise UsageError(f"{SETTINGS[name].flag}: applies only to language models; add --model, or drop it")
+        for text in self.tasks if self.model else ():  # before a model is fetched
+            self.task(text)
         self._check_routing()
 
     def _check_routing(self) -> None:
@@ -152,6 +154,13 @@ class GridSpec:
             for lag in self.staleness
             if lag >= steps
         ]
+        if self.model and not self.settings.lora and not is_new(self.model):
+            found += [
+                f"--lr {lr:g}: from 1e-4 up, a pretrained model that is trained as a whole usually breaks; "
+                f"{SETTINGS['lr'].with_model:g} is usual"
+                for lr in self.lrs
+                if lr >= 1e-4
+            ]
         if self.settings.responses == 1:
             found.append(
                 "--responses 1: a single response equals the mean of its group, so methods with a group baseline learn "

@@ -37,7 +37,7 @@ def why_not_stacked(config: CellConfig) -> str:
 
 def shape_of(config: CellConfig) -> tuple[object, ...]:
     """Cells for which this is equal fit into one stack."""
-    return (config.task, config.prompts, config.responses, config.device, _norms(config))
+    return (config.task, config.prompts, config.responses, config.eval_prompts, config.device, _norms(config))
 
 
 def _norms(config: CellConfig) -> bool:

@@ -54,7 +54,7 @@ class Stack:
             source.generator.published.sampler = engine
         self.weights = StackedWeights(self._policies)
         self.learner = StackedLearner([trainer.learner for trainer in trainers], self.weights)
-        self._asked = questions(self.task)
+        self._asked = questions(self.task, trainers[0].config.eval_prompts)
 
     def advance(self) -> list[Advanced]:
         """One update of every cell: sample, consume, update, record; and evaluations where they are due."""

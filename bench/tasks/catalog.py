@@ -20,11 +20,13 @@ class NamedTask(Component, ABC):
 
     Class attributes:
         needs_language_model: Whether its prompts are text, so that it takes a tokenizer to train on it.
+        suits: What kind of policy, of what size, can learn it, as a phrase.
         in_turns: Whether an environment answers the policy between its turns.
         scorer_version: Raised whenever some response would be rewarded differently than before.
     """
 
     needs_language_model: ClassVar[bool] = False
+    suits: ClassVar[str] = "tiny"
     in_turns: ClassVar[bool] = False
     scorer_version: ClassVar[int] = 1
 

@@ -12,6 +12,7 @@ from vcpo_bench.bench.policies.conversation import respond
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.tasks.base import HELD_OUT
 from vcpo_bench.bench.trajectories import Rollout
 
 SAMPLES_KEPT = 4
@@ -46,18 +47,18 @@ class Evaluation:
     samples: tuple[Sample, ...]
 
 
-def evaluate(policy: Policy, task: Task) -> Evaluation:
-    """Evaluate on the task's held-out prompts, one greedy and one sampled response each.
+def evaluate(policy: Policy, task: Task, prompts: int = HELD_OUT) -> Evaluation:
+    """Evaluate on the task's held-out prompts, at most so many, one greedy and one sampled response each.
 
     Prompts and sampling noise are the same in every call of every run, so that evaluations are paired.
     """
-    asked = questions(task)
+    asked = questions(task, prompts)
     return judge(task, asked, respond(policy, task.environment, asked))
 
 
-def questions(task: Task) -> Draw:
+def questions(task: Task, count: int = HELD_OUT) -> Draw:
     """What `evaluate` asks of every policy: a greedy and a sampled response to each held-out prompt, in turn."""
-    prompts = task.held_out()
+    prompts = task.held_out(count)
     noise = torch.from_numpy(uniforms(0, "held-out sampling", 0, len(prompts), task.max_response))
     return Draw(prompts, noise.repeat_interleave(2, 0), task.eos, torch.tensor([True, False]).repeat(len(prompts)))
 

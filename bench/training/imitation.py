@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -21,11 +22,26 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
 
 _TARGET = 0.32
-_ROWS = 64
-_LEARNING_RATE = 7e-4
-_RAMP = 30  # updates until the full learning rate
-_CHECK_EVERY = 5  # updates between reward checks
-_LIMIT = 2000  # updates after which a task of the tiny policy counts as too hard
+
+
+class Pace(NamedTuple):
+    """How a policy is trained on demonstrations; the defaults are those of the tiny policy.
+
+    Attributes:
+        learning_rate: Learning rate after the ramp.
+        rows: Demonstrations per update.
+        ramp: Updates of the linear ramp.
+        every: Updates between checks of the reward.
+        checked: Answers sampled for a check.
+        limit: Updates after which the task counts as too hard.
+    """
+
+    learning_rate: float = 7e-4
+    rows: int = 64
+    ramp: int = 30
+    every: int = 5
+    checked: int = 256
+    limit: int = 2000
 
 
 def warm_up(task: TokenTask, seed: int = 0, kind: EmbeddedPolicy = TINY) -> WarmStart:
@@ -40,7 +56,7 @@ def warm_up(task: TokenTask, seed: int = 0, kind: EmbeddedPolicy = TINY) -> Warm
         UsageError: The target is not reached within 2,000 updates.
     """
     policy = kind.untrained(task, seed)
-    steps, _ = imitate(policy, task, seed, limit=_LIMIT)
+    steps, _ = imitate(policy, task, seed)
     if kind.half:
         policy.half().float()  # what the file will hold is what is measured
     result = evaluate(policy, task)
@@ -52,13 +68,11 @@ def imitate(
     task: Task,
     seed: int,
     target: float = _TARGET,
-    learning_rate: float = _LEARNING_RATE,
-    limit: int = _LIMIT,
-    every: int = _CHECK_EVERY,
+    pace: Pace = Pace(),  # noqa: B008 - immutable
     progress: Callable[[int, float], None] = lambda step, reward: None,
     state: WarmupState | None = None,
 ) -> tuple[int, float]:
-    """Train on demonstrations (AdamW, batch size 64) until the mean reward of 256 sampled answers reaches a target.
+    """Train on demonstrations (AdamW) until the mean reward of sampled answers reaches a target.
 
     The prompts of these checks come from a random stream of their own, which neither training nor the held-out
     evaluation reads.
@@ -68,9 +82,7 @@ def imitate(
         task: Task that provides the demonstrations.
         seed: Seed of the demonstrations.
         target: Mean sampled reward at which training stops.
-        learning_rate: Learning rate after a linear ramp of 30 updates.
-        limit: Number of updates after which the task counts as too hard.
-        every: Number of updates between checks of the reward.
+        pace: How it is trained.
         progress: Called after each check with the number of updates done and the reward.
         state: Where it is saved from time to time, and continued from; None: nowhere.
 
@@ -78,28 +90,32 @@ def imitate(
         Number of updates and the reward reached.
 
     Raises:
-        UsageError: The target is not reached within `limit` updates, or the saved state cannot be used.
+        UsageError: The target is not reached within `pace.limit` updates, or the saved state cannot be used.
     """
     optimizer = torch.optim.AdamW(policy.trainable(), betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     reward = 0.0
     done = state.load(policy, optimizer) if state else 0
-    for step in track(range(done, limit), "supervised updates, at most", limit - done):
+    for step in track(range(done, pace.limit), "supervised updates, at most", pace.limit - done):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate * min(1.0, (step + 1) / _RAMP)
-        _supervised_update(policy, optimizer, task, seed, step)
-        if (step + 1) % every == 0:
-            reward = _check(policy, task, seed)
+            group["lr"] = pace.learning_rate * min(1.0, (step + 1) / pace.ramp)
+        _supervised_update(policy, optimizer, task, seed, step, pace.rows)
+        if (step + 1) % pace.every == 0:
+            reward = _check(policy, task, seed, pace.checked)
             progress(step + 1, reward)
         if reward >= target:
             return step + 1, reward
         if state:
             state.save(policy, optimizer, step + 1)
-    raise UsageError(f"{task.canonical}: reward {reward:.2f} after {limit} warm-up updates; choose an easier variant")
+    raise UsageError(
+        f"{task.canonical}: reward {reward:.2f} after {pace.limit} warm-up updates; choose an easier variant"
+    )
 
 
-def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int) -> None:
+def _supervised_update(
+    policy: Policy, optimizer: torch.optim.Optimizer, task: Task, seed: int, step: int, rows: int
+) -> None:
     """One step of maximum likelihood, gradient clipped to norm 1."""
-    given = Responses(*task.demonstrations(seed, step, _ROWS))
+    given = Responses(*task.demonstrations(seed, step, rows))
     optimizer.zero_grad()
     logp = policy.score(given).logp
     torch.autograd.backward(-logp.sum() / given.mask.sum())
@@ -107,10 +123,10 @@ def _supervised_update(policy: Policy, optimizer: torch.optim.Optimizer, task: T
     optimizer.step()
 
 
-def _check(policy: Policy, task: Task, seed: int) -> float:
+def _check(policy: Policy, task: Task, seed: int, count: int) -> float:
     """Mean sampled reward on the check prompts."""
-    prompts = task.stream(seed, "warm-up prompts", 0, 256)
-    draws = uniforms(seed, "warm-up sampling", 0, 256, task.max_response)
+    prompts = task.stream(seed, "warm-up prompts", 0, count)
+    draws = uniforms(seed, "warm-up sampling", 0, count, task.max_response)
     rollout = respond(policy, task.environment, Draw(prompts, torch.from_numpy(draws), task.eos))
     return float(task.reward(prompts, rollout.responses, rollout.mask).mean())
 

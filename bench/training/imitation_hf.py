@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.cells.model_source import model_folder
+from vcpo_bench.bench.cells.model_source import ORIGIN_FILE, model_folder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.loading import check_context, read_network, read_tokenizer
@@ -18,16 +18,16 @@ from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.bench.training.evaluation import evaluate
-from vcpo_bench.bench.training.imitation import imitate
+from vcpo_bench.bench.training.imitation import Pace, imitate
 from vcpo_bench.bench.training.imitation_state import WarmupState
 from vcpo_bench.errors import UsageError
 
 LEARNING_RATE = 1e-3
-"""Of models below 9 million parameters; larger ones have a smaller one, see `learning_rate`."""
+"""Of new models below 9 million parameters; larger ones have a smaller one, see `learning_rate`."""
 LIMIT = 20_000
 CHECK_EVERY = 50
-ORIGIN_FILE = "vcpo_bench_warmup.json"
-"""File beside the weights that says how the model was made."""
+PRETRAINED = Pace(learning_rate=1e-4, rows=16, ramp=5, checked=128, limit=LIMIT)
+"""A pretrained model learns a format in tens of updates, and forgets at the rates of new ones."""
 MARK = "config.json"
 """File by which a folder is known to hold a model."""
 STATE_FILE = "vcpo_bench_warmup.pt"
@@ -92,15 +92,15 @@ def warm_up_model(
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad)
     parameters = sum(p.numel() for p in policy.parameters())
     state = WarmupState(out / STATE_FILE, {"task": bound.canonical, "from": model or new, "seed": seed})
-    rate = learning_rate(parameters)
-    steps, _ = imitate(policy, bound, seed, target, rate, LIMIT, CHECK_EVERY, progress, state)
+    pace = Pace(learning_rate(parameters), every=CHECK_EVERY, limit=LIMIT) if new else PRETRAINED
+    steps, _ = imitate(policy, bound, seed, target, pace, progress, state)
     warmed = Warmed(bound.canonical, parameters, steps, evaluate(policy, bound).sampled_reward)
     _save(network, tokenizer, out, {**warmed._asdict(), "seed": seed, "from": model or new, "version": __version__})
     return warmed
 
 
 def learning_rate(parameters: int) -> float:
-    """Learning rate of a warm-up: 1e-3, or what Kaplan et al. 2020 (eq. D.1) give for larger models (1e8: 6.7e-4)."""
+    """Learning rate of a new model: 1e-3, or what Kaplan et al. 2020 (eq. D.1) give for larger models (1e8: 6.7e-4)."""
     return min(LEARNING_RATE, 0.003239 - 0.0001395 * math.log(parameters))
 
 

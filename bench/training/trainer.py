@@ -104,7 +104,7 @@ class Trainer:
 
     def _evaluate(self) -> None:
         began = perf_counter()
-        result = evaluate(self.policy, self.task)
+        result = evaluate(self.policy, self.task, self.config.eval_prompts)
         self.recorder.evaluation(self.step, result, perf_counter() - began)
 
     def save(self, folder: Path) -> None:

@@ -71,7 +71,7 @@ class GridOptions:
         option(
             LANGUAGE_MODEL,
             "NAME",
-            "Language model to train: a local folder or a Hugging Face name. The tasks must be text tasks.",
+            "Language model to train: smollm2, gemma3-270m, a folder, a GGUF file or a Hugging Face name.",
             show_default="the built-in tiny policy",
         ),
     ] = ""
@@ -176,6 +176,9 @@ class ExecutionOptions:
             envvar="VCPO_BENCH_VLLM_URL",
         ),
     ] = ""
+    offline: Annotated[
+        bool, option(LANGUAGE_MODEL, "", "Download nothing: the model must be on this machine.", "--offline")
+    ] = False
     plugin: Plugins = None
     dry_run: Annotated[
         bool, option(EXECUTION, "", "Print the cells and an estimate of the time; train nothing.", "--dry-run")

@@ -111,6 +111,13 @@ class GridProgress:
         open_cells = self.left + sum(1.0 - cell.fraction for cell in self.running.values())
         return cost * open_cells / self.most_running
 
+    def _latest(self) -> str:
+        cells = self.running.values()
+        known = {"reward": [c.reward for c in cells], "ESS": [c.ess for c in cells]}
+        finite = {name: [v for v in values if math.isfinite(v)] for name, values in known.items()}
+        shown = ", ".join(f"{name} {sum(values) / len(values):.2f}" for name, values in finite.items() if values)
+        return f" ({shown})" if shown else ""
+
     def _extrapolated(self, now: float) -> list[float]:
         # A resumed cell starts above step 0: only the updates done since then count.
         costs = []
@@ -121,12 +128,15 @@ class GridProgress:
         return costs
 
     def summary(self, now: float) -> str:
-        """One line, such as `5 of 24 cells done, 2 running, 17 waiting, about 3 min left`; zeros are left out."""
+        """One line, such as `5 of 24 cells done, 2 running (reward 0.61, ESS 0.84), 17 waiting, about 3 min left`.
+
+        Zeros are left out. Reward and ESS are means over the running cells of their latest values.
+        """
         parts = [f"{self.done} of {self.total} cells done"]
         if self.failed:
             parts.append(f"{self.failed} failed")
         if self.running:
-            parts.append(f"{len(self.running)} running")
+            parts.append(f"{len(self.running)} running{self._latest()}")
         if self.left:
             parts.append(f"{self.left} waiting")
         left = self.seconds_left(now)

@@ -17,7 +17,7 @@ from vcpo_bench.records.setting import settings_of
 from vcpo_bench.records.settings import CellFields, CellSettings, LanguageModelSettings
 
 FLAGS = {one.name: one for one in click_command("run").params}
-WITHOUT_A_FLAG = {"eval_every", "stop"}
+WITHOUT_A_FLAG = {"stop"}
 """Fixed for all runs; decided by `--stop-on-alarm`."""
 
 

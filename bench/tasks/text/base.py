@@ -3,11 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
 from vcpo_bench.bench.tasks.text.dialogue import Dialogue
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.parameters import integer, text
 
 Split = Literal["train", "held_out"]
 
@@ -35,9 +37,53 @@ class TextTask(NamedTask):
 
     Immutable; every random choice comes from keyed streams. A subclass is a frozen dataclass whose fields are its
     parameters.
+
+    Attributes:
+        shots: Solved examples before every question, the same in all prompts; in a chat template, turns of their own.
+        system: System prompt; without a chat template, the first line of the prompt.
     """
 
     needs_language_model = True
+    suits: ClassVar[str] = "language model"
+    common = ("shots", "system")
+    shots: int = integer(0, minimum=0, maximum=64)
+    system: str = text("", legal="a text")
+
+    def __post_init__(self) -> None:
+        """Refuse examples of a task in turns.
+
+        Raises:
+            UsageError: They are asked for.
+        """
+        super().__post_init__()
+        if self.shots and self.dialogue is not None:
+            raise UsageError(f"{self.name}(shots={self.shots}): a task in turns takes no examples; drop shots")
+
+    @property
+    def continues(self) -> bool:
+        """Whether prompts are text to be continued, never put into a chat template."""
+        return False
+
+    @cached_property
+    def examples(self) -> Sequence[Item]:
+        """The items that prompts begin with; none is held out."""
+        return [self.item(0, 0, index, "examples") for index in range(self.shots)]
+
+    def conversation(self, item: Item) -> list[dict[str, str]]:
+        """The prompt of an item as the turns of a chat template."""
+        turns = [("system", self.system)] if self.system else []
+        for one in self.examples:
+            turns += [("user", one.prompt), ("assistant", self.demonstration(one))]
+        return [{"role": role, "content": said} for role, said in [*turns, ("user", item.prompt)]]
+
+    def plain(self, item: Item) -> str:
+        """The prompt of an item as text to be continued."""
+        first = f"{self.system}\n" if self.system else ""
+        return first + "".join(map(self.example, self.examples)) + item.prompt
+
+    def example(self, item: Item) -> str:
+        """A solved item before others, as plain text."""
+        return f"{item.prompt}\n{self.demonstration(item)}\n\n"
 
     @property
     def dialogue(self) -> Dialogue | None:

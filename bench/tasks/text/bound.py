@@ -46,7 +46,7 @@ class BoundTask(Task):
         self._end = tokenizer.eos_token_id
         self.eos = self._end
         self.pad: int = self._end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-        self._chat = chat and bool(tokenizer.chat_template)
+        self._chat = chat and bool(tokenizer.chat_template) and not source.continues
         self._environment = BoundDialogue(source.dialogue, tokenizer) if source.dialogue else None
         self._items: dict[bytes, Item] = {}
         fixed = [*source.items("held_out"), *source.items("train")]
@@ -129,7 +129,7 @@ class BoundTask(Task):
         """Prompt and response as text."""
         real = prompt[int((prompt != self.pad).int().argmax()) :]
         said = response[: int(mask.nonzero().max()) + 1] if self._environment else response[mask]
-        return f"{self.tokenizer.decode(real.tolist())} {self._decode(said)}"
+        return f"{self.tokenizer.decode(real.tolist())}{self._decode(said)}"
 
     def _item(self, seed: int, batch: int, index: int, purpose: str) -> Item:
         """The item at that position of the stream, or the first of its replacements that is short enough."""
@@ -150,11 +150,11 @@ class BoundTask(Task):
 
     def _encode(self, item: Item) -> list[int]:
         if self._chat:
-            turn = [{"role": "user", "content": item.prompt}]
-            text = self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
+            turns = self.source.conversation(item)
+            text = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
             tokens: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         else:
-            tokens = self.tokenizer(item.prompt)["input_ids"]
+            tokens = self.tokenizer(self.source.plain(item))["input_ids"]
         if not tokens or tokens[0] == self.pad:
             raise UsageError(
                 f"{self.canonical}: the prompt {item.prompt[:40]!r} is empty or begins with the padding token; give "

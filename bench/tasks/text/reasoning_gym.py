@@ -11,7 +11,7 @@ from vcpo_bench.bench.tasks.text.scoring.boxed import last_tagged
 from vcpo_bench.bench.tasks.text.scoring.confined import confined_judge
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.entries import one_line
-from vcpo_bench.naming.parameters import text
+from vcpo_bench.naming.parameters import integer, text
 
 _INSTRUCTION = "Think first, then give the answer alone between <answer> and </answer>."
 _SEEDS = 2**31
@@ -19,7 +19,7 @@ _SEEDS = 2**31
 
 @dataclass(frozen=True, kw_only=True)
 class ReasoningGym(GeneratedTask):
-    """Items and scores of one data set of reasoning-gym, at its default configuration.
+    """Items and scores of one data set of reasoning-gym.
 
     Its scorers give partial credit (0.01 for a wrong answer, more for a near one), which would change every group
     advantage: here only a full score counts, as 1. Several of them evaluate the answer as code, so all of them run in
@@ -27,11 +27,14 @@ class ReasoningGym(GeneratedTask):
 
     Attributes:
         dataset: Name of the data set, such as `leg_counting`.
+        level: Level of the data set's curriculum, 1 the easiest, at most its highest; 0: its default configuration.
     """
 
     name = "reasoning-gym"
     summary = "any data set of the optional package reasoning-gym, such as dataset=leg_counting"
+    suits = "language model, 1B"
     dataset: str = text("leg_counting", legal="the name of one of its data sets")
+    level: int = integer(0, minimum=0, maximum=99)
 
     @property
     def max_response(self) -> int:
@@ -56,14 +59,27 @@ class ReasoningGym(GeneratedTask):
             raise UsageError("reasoning-gym: needs the package (pip install reasoning-gym)") from error
         return reasoning_gym
 
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        """What the level sets in the configuration of the data set."""
+        if not self.level:
+            return {}
+        try:
+            curriculum = self._gym.factory.create_curriculum(self.dataset)
+            curriculum.set_global_level(self.level - 1)
+            return {**vars(curriculum.generate_configuration()), "size": 1}
+        except ValueError as error:
+            raise UsageError(f"reasoning-gym: {self.dataset} has no levels ({one_line(error)}); drop level") from error
+
     def draw(self, stream: ItemStream) -> Item:
         """The first entry of a data set with a seed of the item's own.
 
         Raises:
-            UsageError: The package cannot generate it at its default configuration (`composite` has none).
+            UsageError: The package cannot generate it (`composite` has no default configuration), or has no levels.
         """
+        settings = {"size": 1, **self._settings, "seed": stream.below(_SEEDS)}
         try:
-            entry: dict[str, Any] = self._gym.create_dataset(self.dataset, size=1, seed=stream.below(_SEEDS))[0]
+            entry: dict[str, Any] = self._gym.create_dataset(self.dataset, **settings)[0]
         except Exception as error:  # whatever another package's generator raises
             raise UsageError(f"reasoning-gym: {self.dataset} cannot be generated ({one_line(error)})") from error
         return Item(f"{entry['question']}\n{_INSTRUCTION}", str(entry["answer"]), {"entry": entry})

@@ -15,11 +15,12 @@ class TaskKind(CatalogKind):
         super().__init__("task", "tasks", "vcpo_bench.bench.tasks")
 
     def listing(self) -> Listing:
-        """As for every catalog, and which policy a task trains."""
+        """As for every catalog, and which policy of what size a task suits."""
         listing = super().listing()
-        text_tasks = {name for name in self.names() if self.catalog.get(name).needs_language_model}
-        rows = [(*row, "language model" if row[0] in text_tasks else "tiny") for row in listing.rows]
-        return Listing((*listing.columns, "policy"), rows, listing.note)
+        suited = {name: self.catalog.get(name).suits for name in self.names()}
+        rows = [(*row, suited.get(row[0], "")) for row in listing.rows]
+        note = "Every text task also takes: shots=0 (solved examples in the prompt), system= (a system prompt)"
+        return Listing((*listing.columns, "policy"), rows, note)
 
     def particulars(self, kind: Any) -> list[tuple[str, str]]:
         """Whether it needs a language model."""

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.warm_start import read_warm_start
+from vcpo_bench.bench.policies.warm_start import TINY, read_warm_start
 from vcpo_bench.bench.tasks import token_task
-from vcpo_bench.bench.training.imitation import warm_up, warmup_command
+from vcpo_bench.bench.training.imitation import Pace, imitate, warm_up, warmup_command
 from vcpo_bench.errors import UsageError
 
 
@@ -31,7 +31,7 @@ def test_the_command_writes_what_loads(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["start.safetensors"]
 
 
-def test_a_task_that_is_not_learned_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vcpo_bench.bench.training.imitation._LIMIT", 5)
+def test_a_task_that_is_not_learned_is_reported() -> None:
+    task = token_task("chain")
     with pytest.raises(UsageError, match=r"chain: reward 0\.00 after 5 warm-up updates"):
-        warm_up(token_task("chain"))
+        imitate(TINY.untrained(task, 0), task, 0, pace=Pace(limit=5))

@@ -114,7 +114,17 @@ def test_a_heartbeat_is_missed_once_and_hung_only_after_the_limit(tmp_path: Path
     assert beat.complaint(1e6, 7) == ""
     beat.hear(1e6)
     assert beat.hung(1e6 + 1801)
-    assert heartbeat.Heartbeat("a language model", True, 0.0).limit == 18000
+
+
+def test_silence_is_judged_by_the_pace_of_the_cell() -> None:
+    beat = heartbeat.Heartbeat("a language model", True, 0.0)
+    assert beat.limit == 18000
+    assert beat.complaint(599.0, 7) == ""  # it loads
+    beat.hear(100.0)
+    beat.hear(190.0)  # evaluation and first update
+    beat.hear(200.0)
+    assert beat.complaint(200 + 359, 7) == ""
+    assert "no heartbeat for 360 s" in beat.complaint(200 + 361, 7)
 
 
 def test_time_during_which_the_grid_itself_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
