@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from vcpo_bench import __version__
 from vcpo_bench.bench.cells.model_source import ORIGIN_FILE, model_folder
 from vcpo_bench.bench.devices import checked_device
@@ -89,7 +91,8 @@ def warm_up_model(
         network, tokenizer = read_network(folder), read_tokenizer(folder)
     bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
-    policy = CausalPolicy(network.to(checked_device(device)), bound.pad)
+    dtype = torch.float32 if new else torch.bfloat16  # which takes half the time where there is much to multiply
+    policy = CausalPolicy(network.to(checked_device(device)), bound.pad, dtype)
     parameters = sum(p.numel() for p in policy.parameters())
     state = WarmupState(out / STATE_FILE, {"task": bound.canonical, "from": model or new, "seed": seed})
     pace = Pace(learning_rate(parameters), every=CHECK_EVERY, limit=LIMIT) if new else PRETRAINED

