@@ -27,7 +27,7 @@ def with_model_defaults(
     """
     if not grid.model:
         return grid, settings
-    axes: dict[str, str] = {}
+    axes: dict[str, Any] = {}
     own: dict[str, Any] = {}
     if _free(ctx, "task"):
         axes["task"] = default_task(grid.model)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vcpo_bench.bench.policies.hf.shared_prompts import apart, share, worth_sharing
 from vcpo_bench.errors import UsageError
 
 
@@ -59,10 +60,13 @@ class CausalNetwork(nn.Module):
             prompts: int64 [P, Lp], padded on the left, P dividing B.
             responses: int64 [B, T].
         """
-        prompts = prompts.repeat_interleave(len(responses) // len(prompts), 0)
         real = self.real(prompts)
         shortest_padding = int((~real).sum(1).min())
         prompts, real = prompts[:, shortest_padding:], real[:, shortest_padding:]
+        group = len(responses) // len(prompts)
+        if worth_sharing(prompts.shape[1], group, responses.shape[1]):
+            return self._shared_hidden(prompts, real, responses.unflatten(0, (-1, group)))
+        prompts, real = (each.repeat_interleave(group, 0) for each in (prompts, real))
         tokens = torch.cat([prompts, responses[:, :-1]], 1)
         attended = torch.cat([real, real.new_ones(responses[:, :-1].shape)], 1).long()
         positions = (attended.cumsum(1) - 1).clamp(min=0)
@@ -72,6 +76,18 @@ class CausalNetwork(nn.Module):
             )
         hidden: Tensor = out.last_hidden_state[:, prompts.shape[1] - 1 :]
         return hidden
+
+    def _shared_hidden(self, prompts: Tensor, real: Tensor, responses: Tensor) -> Tensor:
+        """As `hidden`, of responses [P, G, T], with one pass over each prompt."""
+        shared = share(prompts, real, responses)
+        with self.precision(), self._recomputing():
+            out = self.network.base_model(
+                input_ids=shared.tokens,
+                attention_mask=self._mask(shared.visible),
+                position_ids=shared.positions,
+                use_cache=False,
+            )
+        return apart(out.last_hidden_state, prompts.shape[1], responses.shape[1])
 
     def prefill(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Any]:
         """Hidden states [n, L, width] and the cache of sequences padded on the right, int64 [n, L] and [n]."""
@@ -89,18 +105,21 @@ class CausalNetwork(nn.Module):
             visible: bool [S, K], the columns of the cache that each sequence attends to.
             cache: Takes the place of a `transformers` cache, such as `cache_slots.Slots`.
         """
-        mask = visible[:, None, None]
-        if self.network.config._attn_implementation != "sdpa":  # the others add the mask to the scores
-            mask = torch.zeros(mask.shape, dtype=self.dtype, device=mask.device).masked_fill(~mask, -torch.inf)
         out = self.network.base_model(
             input_ids=tokens.unsqueeze(1),
-            attention_mask=mask,
+            attention_mask=self._mask(visible[:, None, None]),
             position_ids=positions.unsqueeze(1),
             use_cache=True,
             **{self._cache_name: cache},
         )
         hidden: Tensor = out.last_hidden_state[:, 0]
         return hidden
+
+    def _mask(self, visible: Tensor) -> Tensor:
+        """Which tokens attend to which, bool [..., queries, keys], as the network's attention takes it."""
+        if self.network.config._attn_implementation == "sdpa":
+            return visible
+        return torch.zeros(visible.shape, dtype=self.dtype, device=visible.device).masked_fill(~visible, -torch.inf)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Float32 logits [n, V] of hidden states [n, width]."""
