@@ -65,7 +65,7 @@ class CausalNetwork(nn.Module):
         prompts, real = prompts[:, shortest_padding:], real[:, shortest_padding:]
         group = len(responses) // len(prompts)
         if worth_sharing(prompts.shape[1], group, responses.shape[1]):
-            return self._shared_hidden(prompts, real, responses.unflatten(0, (-1, group)))
+            return self._shared_hidden(prompts, real, responses.view(len(prompts), group, -1))
         prompts, real = (each.repeat_interleave(group, 0) for each in (prompts, real))
         tokens = torch.cat([prompts, responses[:, :-1]], 1)
         attended = torch.cat([real, real.new_ones(responses[:, :-1].shape)], 1).long()
