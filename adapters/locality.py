@@ -46,6 +46,7 @@ class Locality:
         borrows: Expression of the run whose step scales it uses; None for nearly all.
         counts_turns: Whether it asks what the turns of an episode were.
         watches_routers: Whether it asks how far the routers of a mixture of experts have moved.
+        centers_scores: Whether it asks for whole distributions over the vocabulary, the sampler's among them.
     """
 
     loss: Scope
@@ -62,6 +63,7 @@ class Locality:
     borrows: str | None
     counts_turns: bool
     watches_routers: bool
+    centers_scores: bool
 
     @property
     def whole(self) -> Scope:
@@ -96,6 +98,7 @@ def locality_of(method: Method) -> Locality:
         borrows=method.needs_series,
         counts_turns="void_turn" in method.needs,
         watches_routers="router_shift" in method.needs,
+        centers_scores="vocabulary_logp" in method.needs,
     )
 
 
@@ -107,6 +110,11 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
         yield "it asks which episodes had a void turn, which only vcpo-bench run counts; drop void-turns"
     if locality.watches_routers:
         yield "it asks how far the routers have moved, which only vcpo-bench run --policy moe records; use gmpo"
+    if locality.centers_scores:
+        yield (
+            "it asks for the sampler's whole distributions, which only vcpo-bench run records; use the trainer's own "
+            "score centering (SkyRL, NeMo-RL, prime-rl), or another method"
+        )
     if locality.measures_drift:
         yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
 

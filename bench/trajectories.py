@@ -21,12 +21,15 @@ class Extras:
         kept: uint8 [B, T, ceil(V / 8)] which tokens survived truncation, as bits, 0 at padding; only under mask replay.
         router_logp: float32 [B, T, layers, k] log-probability of each of these experts under the router of the sampler,
             at the position that drew the token, 0 at padding; only where the method asks for it.
+        sampler_logp: float32 [B, T, V] log-probability of every token of the vocabulary when each token was drawn, 0 at
+            padding; only where the method asks for it.
     """
 
     episodes: Tensor | None = None
     routes: Tensor | None = None
     kept: Tensor | None = None
     router_logp: Tensor | None = None
+    sampler_logp: Tensor | None = None
 
     def extras(self) -> dict[str, Tensor]:
         """Those there are, by name."""

@@ -86,5 +86,5 @@ def _asynchronous_source(
 
 
 def _published(config: CellConfig, task: Task, policy: Policy, method: Method, regime: Regime) -> PublishedPolicy:
-    external, records = open_sampler(config, task, policy), "router_shift" in method.needs
-    return PublishedPolicy.under(regime, policy, config.seed, external, regime.publish_every, records)
+    external = open_sampler(config, task, policy)
+    return PublishedPolicy.under(regime, policy, config.seed, external, regime.publish_every, method.needs)

@@ -45,10 +45,8 @@ class SamplerProcess:
         self.policy = open_policy(config, task, self.setup.start, self.setup.device)
         self.weights = SharedWeights(descriptor, sum(p.numel() for p in self.policy.trainable()))
         external = open_sampler(config, task, self.policy)
-        records = "router_shift" in config.parts.method.needs
-        self.published = PublishedPolicy.under(
-            config.parts.regime, self.policy, config.seed, external, records_routers=records
-        )
+        needs = config.parts.method.needs
+        self.published = PublishedPolicy.under(config.parts.regime, self.policy, config.seed, external, needs=needs)
         self.sampler = TicketSampler(config, task, self.published)
         self.shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
         self.pending: deque[int] = deque()

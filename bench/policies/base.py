@@ -35,7 +35,12 @@ class Policy(nn.Module, ABC):
     """What a cell trains.
 
     Token ids and everything recorded live in main memory; a policy moves what it needs to its own device.
+
+    Attributes:
+        records_distributions: Whether rollouts carry the whole distribution of each token.
     """
+
+    records_distributions: bool = False
 
     @abstractmethod
     def score(self, given: Responses) -> TokenScores:
@@ -81,10 +86,11 @@ class Policy(nn.Module, ABC):
 
     def recorded(self, draw: Draw) -> dict[str, Tensor]:
         """Room for the `Extras` that this policy records, by name: the survivors of truncated distributions."""
-        if draw.truncation is None or not draw.truncation.replay:
-            return {}
-        size = packed_size(len(next(self.output_head().parameters())))
-        return {"kept": torch.zeros(draw.rows, draw.length, size, dtype=torch.uint8)}
+        size = len(next(self.output_head().parameters()))
+        room = {"sampler_logp": torch.zeros(draw.rows, draw.length, size)} if self.records_distributions else {}
+        if draw.truncation is not None and draw.truncation.replay:
+            room["kept"] = torch.zeros(draw.rows, draw.length, packed_size(size), dtype=torch.uint8)
+        return room
 
     @property
     def device(self) -> torch.device:

@@ -50,6 +50,19 @@ POLICIES = Catalog(
 """Every built-in policy, those of plug-ins included."""
 
 
+def check_distributions(method: str, needs: Collection[str], model: str) -> None:
+    """Refuse a method that asks for whole distributions, where they are not at hand; arguments as `check_routers`.
+
+    Raises:
+        UsageError: It asks, and a language model is trained.
+    """
+    if "vocabulary_logp" in needs and model:
+        raise UsageError(
+            f"{method}: asks for the sampler's whole distribution at every token, for which a language model's "
+            "vocabulary is too large; leave score-centering out, or use a built-in policy"
+        )
+
+
 def check_routers(method: str, needs: Collection[str], policy: EmbeddedPolicy, model: str) -> None:
     """Refuse a method that asks what the routers say, where nothing records it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import torch
 from torch import Tensor
@@ -36,6 +36,7 @@ class PublishedPolicy:
         router_noise: See `Regime.router_noise`; for a mixture of experts in this process.
         truncation: How the distribution of each token is cut before it is drawn; None: not by the regime.
         records_routers: See `RoutedPolicy.records_routers`; as `router_noise`.
+        records_distributions: See `Policy.records_distributions`.
 
     Attributes:
         sampler: Draws responses; reads the learner's own weights where no copy is needed.
@@ -52,6 +53,7 @@ class PublishedPolicy:
         router_noise: float = 0.0,
         truncation: Truncation | None = None,
         records_routers: bool = False,
+        records_distributions: bool = False,
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ROUNDINGS else ""
@@ -59,6 +61,7 @@ class PublishedPolicy:
         self.inflight, self.truncation = external, truncation
         differs = publish_every > 1 or bool(self._rounding) or router_noise > 0
         self._own = PolicyEngine(policy, external is None and differs, truncation)
+        self._own.model.records_distributions = records_distributions
         if router_noise or records_routers:
             assert isinstance(self._own.model, RoutedPolicy), "only a mixture of experts has routers"
             self._own.model.router_noise, self._own.model.records_routers = router_noise, records_routers
@@ -72,7 +75,7 @@ class PublishedPolicy:
         seed: int,
         external: InflightEngine | None = None,
         publish_every: int = 1,
-        records_routers: bool = False,
+        needs: Collection[str] = (),
     ) -> PublishedPolicy:
         """The sampler as a regime wants it: with its noises and its truncation.
 
@@ -82,11 +85,12 @@ class PublishedPolicy:
             seed: Seed of the noise.
             external: Engine or server that samples; None: a policy in this process does.
             publish_every: Updates between two publications of its weights, where they are counted here.
-            records_routers: See the class.
+            needs: What the method asks for, see `Method.needs`: some of it is recorded where responses are drawn.
         """
         cut = Truncation(regime.top_p, regime.top_k, regime.mask_replay) if regime.truncates else None
         noises = (regime.engine_noise, seed, external, regime.router_noise)
-        return cls(policy, publish_every, *noises, cut, records_routers)
+        records = ("router_shift" in needs, "vocabulary_logp" in needs)
+        return cls(policy, publish_every, *noises, cut, *records)
 
     @property
     def policy(self) -> Policy:

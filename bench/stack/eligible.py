@@ -28,6 +28,8 @@ def why_not_stacked(config: CellConfig) -> str:
         return f"on a GPU the optimizer of a stack is {CellConfig.optimizer} with its defaults"
     if config.parts.method.measures_drift:
         return "its method measures how far the weights have moved"
+    if "vocabulary_logp" in config.parts.method.needs:
+        return "its method reads whole distributions"
     if "void_turn" in config.parts.method.needs:
         return "its method looks at turns"
     if config.record == "full" and not _norms(config):

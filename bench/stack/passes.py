@@ -105,17 +105,13 @@ class NormPasses:
         """The gradient of one cell; like `Learner`, through the network again where tokens of a row differ."""
         assert self._given is not None
         given = Responses(self._given.prompts[cell], self._given.responses[cell], self._given.mask[cell])
-        coefficients = rows_of(update.coefficients, given.mask.shape)
-        bonus = update.entropy_coefficients
-        row = constant_rows(coefficients, given.mask) if bonus is None else None
+        row = constant_rows(update, slice(None), given.mask)
         if row is not None:
             self.norms.assemble(cell, row)
             return
         policy = self.policies[cell]
         policy.zero_grad(set_to_none=True)
-        entropy = None if bonus is None else rows_of(bonus, given.mask.shape)
-        scores = policy.score_rows(given.each)
-        send_backward(scores, coefficients, entropy)  # pyright: ignore[reportArgumentType]
+        send_backward(policy.score_rows(given.each), update, slice(None))
         self.weights.take_gradient(cell)
 
 

@@ -5,27 +5,49 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.policies.scores import DenseScores, TokenScores
+from vcpo_bench.methods import Update
 
 
-def send_backward(scores: TokenScores, coefficients: Tensor, entropy_coefficients: Tensor | None) -> None:
-    """Backward pass of the loss `-sum c logp - sum e H`, which is what coefficients mean.
+def terms_of_loss(scores: TokenScores, update: Update, rows: slice | Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """What the loss `-sum c logp - sum e H - sum_v d_v logp_v` depends on, and its derivative in each.
 
     Args:
         scores: TokenScores `[rows, T]` with their graph.
-        coefficients: `[rows, T]` c of each token.
-        entropy_coefficients: `[rows, T]` e of each token; None: no entropy bonus.
+        update: Of the whole batch `[P, G, T]`: c, and e and d where it has them.
+        rows: Which of its `P * G` rows the scores are of.
     """
-    device = scores.logp.device
-    outputs, gradients = [scores.logp], [-coefficients.to(device)]
-    if entropy_coefficients is not None:
+
+    def derivative(coefficients: Tensor) -> Tensor:
+        return -coefficients.flatten(0, 1)[rows].float().to(scores.logp.device)
+
+    outputs, gradients = [scores.logp], [derivative(update.coefficients)]
+    if update.entropy_coefficients is not None:
         outputs.append(scores.differentiable_entropy())
-        gradients.append(-entropy_coefficients.to(device))
-    torch.autograd.backward(outputs, gradients)
+        gradients.append(derivative(update.entropy_coefficients))
+    if update.vocabulary_coefficients is not None:
+        assert isinstance(scores, DenseScores), "refused for policies without the whole distribution"
+        outputs.append(scores.distribution)
+        gradients.append(derivative(update.vocabulary_coefficients).permute(2, 0, 1))
+    return outputs, gradients
 
 
-def constant_rows(coefficients: Tensor, mask: Tensor) -> Tensor | None:
-    """`[rows]` the one coefficient of each trajectory's tokens, or None where they differ."""
+def send_backward(scores: TokenScores, update: Update, rows: slice | Tensor) -> None:
+    """Backward pass of that loss; arguments as `terms_of_loss`."""
+    torch.autograd.backward(*terms_of_loss(scores, update, rows))
+
+
+def constant_rows(update: Update, rows: slice | Tensor, mask: Tensor) -> Tensor | None:
+    """`[rows]` the one coefficient of each trajectory's tokens; None where they differ, or are not all of the update.
+
+    Args:
+        update: Of the whole batch.
+        rows: Which of its rows.
+        mask: `[rows, T]`.
+    """
+    if update.entropy_coefficients is not None or update.vocabulary_coefficients is not None:
+        return None
+    coefficients = update.coefficients.flatten(0, 1)[rows].float().to(mask.device)
     first = coefficients.gather(1, mask.long().argmax(1, keepdim=True))
     constant = torch.equal(torch.where(mask, first, 0.0), torch.where(mask, coefficients, 0.0))
     return first.squeeze(1) if constant else None

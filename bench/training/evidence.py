@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.scores import TokenScores
+from vcpo_bench.bench.policies.scores import DenseScores, TokenScores
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch
 from vcpo_bench.records.step_facts import EPISODE_FACTS
@@ -57,11 +57,22 @@ def evidence_of(
         entropy=gather([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
         sum_pi_sq=gather([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
         router_shift=None if router_shift is None else router_shift.view(shape),
+        **_distributions(batch, scores, gather, needs),
         score_norm_sq=None if score_norm_sq is None else score_norm_sq.view(shape[:2]),
         void_turn=with_void_turn(batch) if "void_turn" in needs else None,
         state=state or {},
         **(moved or {}),
     )
+
+
+def _distributions(
+    batch: Trajectories, scores: Sequence[TokenScores], gather: Gather, needs: Collection[str]
+) -> dict[str, Tensor | None]:
+    """Whole distributions, `[P, G, T, V]`, of a policy that has them at hand."""
+    if "vocabulary_logp" not in needs:
+        return {}
+    every = gather([s.distribution.detach().permute(1, 2, 0) for s in scores if isinstance(s, DenseScores)])
+    return {"vocabulary_logp": every.view(*batch.mask.shape, -1), "behavior_vocabulary_logp": batch.sampler_logp}
 
 
 def with_void_turn(batch: Trajectories) -> Tensor | None:

@@ -231,20 +231,17 @@ class Learner:
         A single micro-batch needs no second forward pass: its graph is reused, or, where score norms were taken, the
         gradient is assembled from what they kept (possible when each trajectory has one coefficient).
         """
-        coefficients = update.coefficients.to(torch.float32).flatten(0, 1)
-        bonus = update.entropy_coefficients
-        entropy = None if bonus is None else bonus.to(torch.float32).flatten(0, 1)
         if len(scored.pieces) == 1:
             rows, kept = scored.pieces[0].rows, scored.scores[0]
             if self._norms is None:
-                send_backward(kept, coefficients[rows], None if entropy is None else entropy[rows])
+                send_backward(kept, update, rows)
                 return
-            row = constant_rows(coefficients[rows].to(kept.mask.device), kept.mask) if entropy is None else None
+            row = constant_rows(update, rows, kept.mask)
             if row is not None:
                 self._norms.assemble(row)
                 return
         for part, rows in scored.pieces:
-            send_backward(self._forward(part), coefficients[rows], None if entropy is None else entropy[rows])
+            send_backward(self._forward(part), update, rows)
 
     def observe_gradient(self) -> dict[str, float]:
         """Values of the gradient diagnostics, before clipping; empty if the gradient is not finite.

@@ -121,6 +121,7 @@ class Method(Composite):
             coefficients=parts.coefficients,
             step_scale=scale,
             entropy_coefficients=self._entropy(ev, factor),
+            vocabulary_coefficients=self._vocabulary(ev, factor),
             state=ev.state,
             metrics=metrics,
         )
@@ -188,3 +189,10 @@ class Method(Composite):
             return None
         mask = ev.rows.mask if ev.nonfinite_tokens is None else ev.rows.mask & ~ev.nonfinite_tokens
         return torch.where(mask, sum(bonuses[1:], bonuses[0]) * factor, 0.0)
+
+    def _vocabulary(self, ev: EvidenceView, factor: Tensor) -> Tensor | None:
+        """`[..., P, G, T, V]` what regularizers do to tokens that were not drawn, too."""
+        found = [term for part in self.parts.regularizers if (term := part.vocabulary(ev)) is not None]
+        if not found:
+            return None
+        return torch.where(ev.rows.mask.unsqueeze(-1), sum(found[1:], found[0]) * factor.unsqueeze(-1), 0.0)

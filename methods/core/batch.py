@@ -29,9 +29,10 @@ _TOKEN_FLOATS = (
     "sum_pi_sq",
     "router_shift",
 )
+_DISTRIBUTIONS = ("vocabulary_logp", "behavior_vocabulary_logp")
 _ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
 _NEEDED = ("logp", "behavior_logp", "mask", "valid", "reward", "version")
-_TENSORS = tuple(dict.fromkeys((*_NEEDED, *_TOKEN_FLOATS, *_ROW_FLOATS, "void_turn", "rows")))
+_TENSORS = tuple(dict.fromkeys((*_NEEDED, *_TOKEN_FLOATS, *_DISTRIBUTIONS, *_ROW_FLOATS, "void_turn", "rows")))
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -68,6 +69,8 @@ class Batch:
         router_shift: `[..., P, G, T]` how far the routers of a mixture of experts have moved since they drew the token,
             in nats, 0 or more: |log p(e) - log p_mu(e)|, the mean over layers and over the experts e that the behavior
             policy mu used; p is the router's probability under the current policy, p_mu that under mu.
+        vocabulary_logp: `[..., P, G, T, V]` log-probability of every token of the vocabulary under the current policy.
+        behavior_vocabulary_logp: `[..., P, G, T, V]` that of the same tokens under the policy that sampled.
         score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability, 0 or more.
         parameter_distance: `[..., P, G]` l2 distance of the current weights from those that sampled the row's oldest
             token, trained parameters only.
@@ -94,6 +97,8 @@ class Batch:
     entropy: Tensor | None = None
     sum_pi_sq: Tensor | None = None
     router_shift: Tensor | None = None
+    vocabulary_logp: Tensor | None = None
+    behavior_vocabulary_logp: Tensor | None = None
     score_norm_sq: Tensor | None = None
     parameter_distance: Tensor | None = None
     void_turn: Tensor | None = None
@@ -108,7 +113,7 @@ class Batch:
         check_count("now", self.now)
         check_number("update_norm", self.update_norm)
         check_state(self.state)
-        for name in ("logp", *_TOKEN_FLOATS, *_ROW_FLOATS):
+        for name in ("logp", *_TOKEN_FLOATS, *_DISTRIBUTIONS, *_ROW_FLOATS):
             object.__setattr__(self, name, _evidence(getattr(self, name)))
         shape = self.logp.shape
         if len(shape) < 3:
@@ -123,6 +128,9 @@ class Batch:
         self._check("version", torch.Size(shape), "integer")
         for name in _TOKEN_FLOATS:
             self._check(name, torch.Size(shape), "floating")
+        for name in _DISTRIBUTIONS:
+            value = getattr(self, name)
+            self._check(name, torch.Size((*shape, 1 if value is None else value.shape[-1])), "floating")
         for name in _ROW_FLOATS:
             self._check(name, shape[:-1], "floating")
         for name in ("now", "update_norm"):

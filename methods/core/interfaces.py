@@ -106,6 +106,10 @@ class Regularizer(Part):
         """`[..., P, G, T]` or broadcastable: minus the derivative of the loss in the token's entropy, before N."""
         return None
 
+    def vocabulary(self, ev: EvidenceView) -> Tensor | None:
+        """`[..., P, G, T, V]` minus the loss's derivative in each token's log-probability, drawn or not, before N."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregation(Part):

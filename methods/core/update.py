@@ -14,6 +14,8 @@ class Update:
         coefficients: `[..., P, G, T]` minus dLoss/dlogp, aggregation included; exactly 0 at masked tokens.
         step_scale: Multiplier of the learning rate, of the leading shape `...`.
         entropy_coefficients: `[..., P, G, T]` minus dLoss/dentropy, or None.
+        vocabulary_coefficients: `[..., P, G, T, V]` minus the loss's derivative in `vocabulary_logp`, further to the
+            coefficients of the tokens drawn, or None.
         state: Tensors to save with the checkpoint and hand back in the next batch.
         metrics: Scalars of the leading shape: `share_clipped`, the share of the tokens carrying loss whose gradient
             the surrogate removed or whose weight a cap holds; `share_masked`, the share that masks rejected;
@@ -24,5 +26,6 @@ class Update:
     coefficients: Tensor
     step_scale: Tensor
     entropy_coefficients: Tensor | None = None
+    vocabulary_coefficients: Tensor | None = None
     state: Mapping[str, Tensor] = field(default_factory=dict)
     metrics: Mapping[str, Tensor] = field(default_factory=dict)

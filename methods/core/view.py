@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vcpo_bench.methods.core.batch import LARGEST_REWARD, POLICY_FIELDS, Batch
 from vcpo_bench.methods.core.checks import bounded, finite_where, not_negative
-from vcpo_bench.methods.core.errors import MissingEvidence
+from vcpo_bench.methods.core.errors import MissingEvidence, NonFiniteEvidence
 from vcpo_bench.methods.core.phases import PhasedValues
 from vcpo_bench.methods.core.policy_ratio import PolicyRatio
 from vcpo_bench.methods.core.rows import Rows
@@ -121,6 +121,21 @@ class EvidenceView(PhasedValues):
         if self._nonfinite == "raise" or name not in POLICY_FIELDS.values():
             finite_where(self.batch, (name,), self.rows.mask)
         return torch.where(torch.isfinite(given), given.clamp(-largest, largest).to(value.dtype), 0.0)
+
+    def distribution(self, name: str) -> Tensor:
+        """`[..., P, G, T, V]` a field of log-probabilities of the vocabulary, as probabilities; 0 where masked.
+
+        Raises:
+            MissingEvidence: The batch does not carry it.
+            NonFiniteEvidence: A probability is not a number on a token in play.
+        """
+        if name not in self._fields:
+            found = torch.where(self.rows.mask.unsqueeze(-1), self.need(name).to(self.rows.dtype).exp(), 0.0)
+            if not math.isfinite(float(found.sum())):
+                where = (~torch.isfinite(found)).flatten(-2).any(-1).nonzero()[0]
+                raise NonFiniteEvidence(name, tuple(where.tolist()))
+            self._fields[name] = found
+        return self._fields[name]
 
     def row_field(self, name: str) -> Tensor:
         """`[..., P, G]` a field of the rows with zeros at rows not in play.

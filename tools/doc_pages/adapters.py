@@ -29,6 +29,8 @@ def in_trl(method: Method) -> str:
         return "refused: asks what the turns were"
     if locality.watches_routers:
         return "refused: asks how far the routers have moved"
+    if locality.centers_scores:
+        return "refused: asks for the sampler's whole distributions"
     conditions = {
         "`num_iterations` 2 or more": "proximal_logp" in locality.needs,
         "`beta` not 0": "reference_logp" in locality.needs,
@@ -49,6 +51,7 @@ def in_verl(method: Method) -> str:
         "asks how far the weights have moved": locality.measures_drift,
         "asks what the turns were": locality.counts_turns,
         "asks how far the routers have moved": locality.watches_routers,
+        "asks for the sampler's whole distributions": locality.centers_scores,
     }
     for words, holds in refused.items():
         if holds:

@@ -98,6 +98,8 @@ weights of the versions within the lag, in host memory and in checkpoints; other
 A mask may ask for `void_turn`, which episodes had a turn that was neither call nor answer: `vcpo-bench run` knows it
 where a task has an environment, and other trainers refuse. A method may ask for `router_shift`, how far the routers of
 a mixture of experts have moved: `vcpo-bench run --policy moe` records it, and other trainers refuse.
+A regularizer may act on tokens that were not drawn, too (`vocabulary`), and ask for the whole distributions
+`vocabulary_logp` and `behavior_vocabulary_logp`: `vcpo-bench run` records them for built-in policies.
 
 An update runs through phases: admission, baseline, penalty, step, weight, mask, aggregation, surrogate. The advantage
 is known from the penalty phase on, the product of the weights added with `+` from the mask phase on. Reading one

@@ -55,6 +55,8 @@ def extend(rollout: Rollout, decoder: StepDecoder, draw: Draw, positions: range)
         rollout.mask[:, part] = mask.t()
         if rollout.kept is not None:
             rollout.kept[:, part] = pack((distributions > FLOOR / 2).permute(2, 0, 1)) * mask.t().unsqueeze(2)
+        if rollout.sampler_logp is not None:
+            rollout.sampler_logp[:, part] = distributions.permute(2, 0, 1).where(mask.t().unsqueeze(2), 0.0)
         rollout.mask[:, positions.stop :] = (mask[-1] & ~is_end[-1]).unsqueeze(1)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.scores import TokenScores
 from vcpo_bench.bench.score_norms import ScoreNorms
+from vcpo_bench.bench.training.backward import terms_of_loss
 from vcpo_bench.bench.training.evidence import evidence_of
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.trajectories import Trajectories
@@ -135,13 +136,10 @@ class Estimators:
             return gather(pieces, [self._reference.score(piece.part.flat()).logp for piece in pieces])
 
     def _add_gradients(self, piece: Piece, scored: TokenScores, updates: Sequence[tuple[Update, Tensor]]) -> None:
-        """Add the gradient of the loss `-sum c logp - sum e H` to the row `[D]` of each update."""
+        """Add the gradient of the loss to the row `[D]` of each update."""
         sizes = [parameter.numel() for parameter in self.parameters]
         for update, row in updates:
-            outputs, weights = [scored.logp], [_negated(update.coefficients, piece, scored)]
-            if update.entropy_coefficients is not None:
-                outputs.append(scored.differentiable_entropy())
-                weights.append(_negated(update.entropy_coefficients, piece, scored))
+            outputs, weights = terms_of_loss(scored, update, piece.rows)
             found = torch.autograd.grad(outputs, self.parameters, weights, retain_graph=True, allow_unused=True)
             for part, gradient in zip(torch.split(row, sizes), found, strict=True):
                 if gradient is not None:
@@ -154,8 +152,3 @@ def _scale(answer: Update | None, row: Tensor) -> float:
         row.zero_()
         return 0.0
     return float(answer.step_scale)
-
-
-def _negated(coefficients: Tensor, piece: Piece, scored: TokenScores) -> Tensor:
-    """`[rows, T]` minus the coefficients `[P, G, T]` of a piece, on the device of its scores."""
-    return -coefficients.flatten(0, 1)[piece.rows].float().to(scored.logp.device)
