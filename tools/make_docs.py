@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from doc_pages import adapters, advice, columns, commands, estimates, loss_paths, methods
+from doc_pages import adapters, advice, columns, commands, loss_paths, methods
 
 import studies.pages
 
@@ -20,7 +20,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/trl.md": adapters.trl_page,
     "docs/verl.md": adapters.verl_page,
     "docs/loss_paths.md": loss_paths.page,
-    "docs/scale.md": estimates.page,
     "analysis/advice/tolerated.csv": advice.tolerated,
     "analysis/advice/earned.csv": advice.earned,
     "analysis/advice/facts.csv": advice.facts,

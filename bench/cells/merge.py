@@ -155,7 +155,7 @@ def _ended(folder: Path) -> list[Path]:
 def _same(first: Path, second: Path) -> bool:
     """Whether two folders hold the same run."""
     ours, theirs = (read_cell_file(path / CELL_FILE) for path in (first, second))
-    if any(ours.get(name) != theirs.get(name) for name in ("config", "status", "steps_done")):
+    if any(ours.get(name) != theirs.get(name) for name in ("status", "steps_done")):
         return False
     return all(_numbers(first, ours, name) == _numbers(second, theirs, name) for name in TABLES)
 

@@ -24,14 +24,6 @@ def plan(
     ] = "fifo",
     staleness: Annotated[int, typer.Option(metavar="N", min=0, help="Largest lag, in optimizer updates.")] = 16,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Number of updates to draw.")] = 40,
-    simulate: Annotated[
-        bool,
-        typer.Option(
-            "--simulate",
-            metavar="",
-            help="Instead, compare the speed of an async regime with split synchronous training.",
-        ),
-    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print what each update trains on as JSON.")
     ] = False,
@@ -42,11 +34,11 @@ def plan(
     """Draw which weight version each update trains on.
 
     Trains nothing. Also prints the largest lag, the mean lag and the period of the schedule, in optimizer
-    updates. With --simulate, the regime must give its service times, such as async(sampler=2,learner=1).
+    updates. An async regime needs a virtual clock, such as async(clock=virtual,sampler=2,learner=1).
     """
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.regimes.routes import describe_routes, routes_by_lag
-    from vcpo_bench.bench.regimes.simulation import describe, describe_speed, planned_updates
+    from vcpo_bench.bench.regimes.simulation import describe, planned_updates
     from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
@@ -55,8 +47,6 @@ def plan(
     if staleness + steps > MOST_UPDATES:
         raise UsageError(f"--staleness {staleness} --steps {steps}: every update is drawn; ask for at most a million")
     routed, where = grid.parts.policy.routed, (regime, staleness, steps, SEED)
-    if as_json and simulate:
-        raise UsageError("--json --simulate: speeds are not printed as JSON; drop one of the two")
     if as_json:
         updates = planned_updates(*where)
         rows = [
@@ -67,8 +57,8 @@ def plan(
                 row["routes_by_lag"] = ages
         say(json.dumps(rows))
         return
-    say((describe_speed if simulate else describe)(*where))
-    if routed and not simulate:
+    say(describe(*where))
+    if routed:
         say(describe_routes(settings.replay, *where))
 
 
@@ -77,6 +67,6 @@ VERB = Verb(
     examples=(
         "vcpo-bench lab plan --regime minibatch --staleness 7",
         "vcpo-bench lab plan --policy moe --replay r2 --regime inflight --staleness 4",
-        'vcpo-bench lab plan --regime "async(sampler=2,learner=1)" --simulate',
+        'vcpo-bench lab plan --regime "async(clock=virtual,sampler=2,learner=1)"',
     ),
 )

@@ -14,22 +14,10 @@ from statistics import median
 import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.regimes import REGIMES, CellShape
-from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
-from vcpo_bench.bench.regimes.service_times import ServiceTimes
-from vcpo_bench.bench.regimes.simulation import Speed, simulate
+from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.training.build import build_trainer
 
 UPDATES = 40
-FIT = (("sampler=0.3,learner=0.3", 0), ("sampler=0.3,learner=0.3", 4))
-SETTINGS = (
-    ("sampler=0.6,learner=0.2", 1),
-    ("sampler=0.2,learner=0.6", 1),
-    ("sampler=0.2,learner=0.6", 8),
-    ("sampler=0.4,learner=0.4", 2),
-    ("sampler=0.3,learner=0.3,straggler=0.05", 4),
-    ("sampler=0.3,learner=0.3,straggler=0.05,overflow=drop", 4),
-)
 GAINS = (
     ("constant", "sampler=0.4,learner=0.4"),
     ("spread 0.5", "sampler=0.4,learner=0.4,spread=0.5"),
@@ -85,37 +73,10 @@ def measure(options: str, k: int) -> Measured:
     )
 
 
-def predict(options: str, k: int, sampling: float, learning: float) -> Speed:
-    """The simulator's answer, with the fitted times of computing added to the emulated ones."""
-    regime = REGIMES.parse(f"async({options})")
-    assert regime.service is not None
-    given = regime.service.times
-    times = ServiceTimes(
-        given.sampler + sampling, given.learner + learning, given.straggler, given.slowdown, given.spread
-    )
-    schedule = regime.schedule(k, CellShape(0, 16, 8, 12))
-    assert isinstance(schedule, AsyncSchedule)
-    return simulate(schedule, times, 16, UPDATES + k)
-
-
 def main() -> None:
     """Measure and print the tables."""
     torch.set_num_threads(1)
-    fits = [measure(*setting) for setting in FIT]
-    sampling, learning = (sum(getattr(fit, name) for fit in fits) / 2 for name in ("sampling", "learning"))
-    print(f"fitted: {sampling * 1e3:.0f} ms of sampling and {learning * 1e3:.0f} ms of learning on top\n")
-    print("| async(...) | k | updates/s | predicted | error | mean lag | predicted | error |")
-    print("|---|---|---|---|---|---|---|---|")
-    for options, k in SETTINGS:
-        found, said = measure(options, k), predict(options, k, sampling, learning)
-        speed = said.updates_per_second / found.updates_per_second - 1
-        lag = said.mean_lag / found.mean_lag - 1
-        print(
-            f"| {options} | {k} | {found.updates_per_second:.2f} | {said.updates_per_second:.2f} | {speed:+.0%} "
-            f"| {found.mean_lag:.2f} | {said.mean_lag:.2f} | {lag:+.0%} |",
-            flush=True,
-        )
-    print("\n| times | k | updates/s | samples/s | of synchronous | mean lag | sampler busy | learner busy |")
+    print("| times | k | updates/s | samples/s | of synchronous | mean lag | sampler busy | learner busy |")
     print("|---|---|---|---|---|---|---|---|")
     for name, options in GAINS:
         base = 0.0

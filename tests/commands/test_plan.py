@@ -12,17 +12,11 @@ def test_the_drawing_ends_with_lag_and_period() -> None:
     assert shown.stdout.splitlines()[-1] == "lag max 3, mean 1.5, period 4 updates"
 
 
-def test_simulate_compares_with_synchronous_training() -> None:
-    shown = call("lab", "plan", "--regime", "async(sampler=2,learner=1)", "--simulate")
-    assert "1.50 times the updates of split synchronous training" in shown.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--regime", "fivo"), "did you mean fifo"),
         (("--regime", "async"), "clock"),
-        (("--simulate",), "service times"),
     ],
 )
 def test_what_cannot_be_planned_is_one_line(arguments: tuple[str, ...], said: str) -> None:
@@ -36,7 +30,6 @@ def test_as_json_every_update_says_its_lags() -> None:
     shown = json.loads(call("lab", "plan", "--staleness", "3", "--steps", "6", "--json").stdout)
     assert [one["update"] for one in shown] == list(range(6))
     assert list(shown[-1]["trajectories_by_lag"]) == ["3"]
-    assert call("lab", "plan", "--json", "--simulate").exit_code == 2
 
 
 def test_a_mixture_of_experts_shows_its_routes() -> None:

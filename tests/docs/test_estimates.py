@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from doc_pages.estimates import WORK
 
-from vcpo_bench.bench.machine.gpu_estimate import GPUS, fits, memory
+from vcpo_bench.bench.machine.gpu_estimate import GPUS, Workload, fits, memory
 from vcpo_bench.bench.machine.model_shapes import KNOWN
 
+WORK = Workload(32, 16, 2048, dtype="bfloat16", checkpointing=True, micro_tokens=16384, slots=64)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 
 

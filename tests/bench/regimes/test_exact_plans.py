@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from vcpo_bench.bench.regimes import REGIMES, CellShape, service_times
-from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
-from vcpo_bench.bench.regimes.simulation import simulate
 
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 
@@ -27,17 +25,6 @@ def test_the_first_token_of_a_response_in_flight_is_old_and_its_last_one_is_new(
 def test_a_whole_response_has_one_version() -> None:
     for each in plan(REGIMES.parse("fifo").schedule(3, SHAPE), 12):
         assert each.oldest == each.newest == {max(each.update - 3, 0): 8}
-
-
-def test_the_largest_lag_is_above_the_mean_where_lags_differ() -> None:
-    straggling = ServiceTimes(1.0, 1.0, straggler=0.05, slowdown=10.0)
-    found = simulate(AsyncSchedule(2, SHAPE._replace(prompts=8), drop=True), straggling, 8, 200)
-    assert found.mean_lag < found.max_lag == 2
-
-
-def test_a_run_shorter_than_its_fill_is_measured_on_its_last_update() -> None:
-    found = simulate(AsyncSchedule(50, SHAPE), ServiceTimes(1.0, 2.0), 4, 5)
-    assert found.updates_per_second == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("draw", [0.0, 2.0**-53, 0.5])
