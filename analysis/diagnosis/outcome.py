@@ -14,10 +14,12 @@ from vcpo_bench.analysis.diagnosis.decline import find_decline
 from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome, Verdict
 from vcpo_bench.analysis.diagnosis.hard_evidence import HardEvidence, hard_evidence
 from vcpo_bench.analysis.diagnosis.small_batch import (
+    NOISES,
     SMALL,
     ends_where_it_began,
     fell_beyond_noise,
     samples_per_value,
+    scatter,
 )
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
 from vcpo_bench.analysis.logs.run import PART, LoggedRun, Series
@@ -88,24 +90,28 @@ def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
     if scaled is None:
         return f"{series.column.label}: {why}"
     status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
-    found = _outcome(judge(steps, scaled, status, rule), series, width, why, steps, scaled)
-    return _if_enough_samples(found, series, scaled)
+    event = judge(steps, scaled, status, rule)
+    if event.kind == "transient dip" or event.unresolved:  # one low point may be noise
+        event = judge(steps, scaled, status, CollapseRule(min_drop=max(rule.min_drop, NOISES * scatter(scaled))))
+    found = _outcome(event, series, width, why, steps, scaled)
+    return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled)
 
 
-def _if_enough_samples(outcome: Outcome, series: Series, points: Array) -> Outcome:
-    """No verdict of a fall that so few samples, or the order of prompts in so small batches, can explain."""
-    samples = samples_per_value(series) if outcome.verdict in FELL else None
-    if samples is None:
+def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Array) -> Outcome:
+    """No verdict of a fall that noise, few samples, or the order of prompts in small batches can explain."""
+    if outcome.verdict not in FELL:
         return outcome
-    steps, values = series.finite
-    behind, spacing = samples * values.size / points.size, float(np.median(np.diff(steps)))  # updates behind a value
-    if not fell_beyond_noise(points, behind):
-        reason = f"Each value is the mean of {samples} samples, and the fall is within their noise. Take more samples."
-    elif samples <= SMALL * max(spacing, 1.0) and ends_where_it_began(points, behind):
+    at, samples = int(np.searchsorted(steps, outcome.onset)), samples_per_value(series)
+    logged, values = series.finite
+    behind = None if samples is None else samples * values.size / points.size
+    updates = max(float(np.median(np.diff(logged))), 1.0)  # behind a value
+    few = "" if samples is None else f"Each value is the mean of {samples} samples. "
+    if not fell_beyond_noise(points, at, behind):
+        reason = f"{few}The fall is within the noise of the curve; take more samples, or log an evaluation."
+    elif samples is not None and samples <= SMALL * updates and ends_where_it_began(points, behind or samples):
         reason = (
-            f"Each value is the mean of {samples} samples, which the order of prompts moves; the curve rose and fell, "
-            f"and its end ({points[-3:].mean():.2f}) is not below its start ({points[:3].mean():.2f}). Log an "
-            "evaluation."
+            f"{few}The order of prompts moves it; the curve rose and fell, and its end ({points[-3:].mean():.2f}) is "
+            f"not below its start ({points[:3].mean():.2f}). Log an evaluation."
         )
     else:
         return outcome

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.logs.run import Series
 
 Array = NDArray[np.float64]
+_MAD_TO_STD = 1.4826
 
 SMALL = 16
 """Samples of a batch so small that the order of its prompts moves its mean as well."""
@@ -51,15 +52,26 @@ def ends_where_it_began(values: Array, samples: float) -> bool:
     return end >= max(start - _LIKELY * _standard_error(start, _POINTS * samples), _NOTHING)
 
 
-def fell_beyond_noise(values: Array, samples: float) -> bool:
-    """Whether the last points are below the best ones by more than so few samples can explain.
+def fell_beyond_noise(values: Array, at: int, samples: float | None) -> bool:
+    """Whether the points from one on, or the last ones, are below the best before it by more than noise can explain.
 
     Args:
         values: Reward between 0 and 1, shape [n].
-        samples: Behind one point.
+        at: First low point.
+        samples: Behind one point; None: not known, so only what neighbors of the curve differ by is noise.
     """
-    best = float(np.convolve(values, np.full(_POINTS, 1 / _POINTS), mode="valid").max())
-    return best - float(values[-_POINTS:].mean()) > NOISES * _standard_error(best, _POINTS * samples)
+    before = values[: max(at, _POINTS)]
+    best = float(np.convolve(before, np.full(_POINTS, 1 / _POINTS), mode="valid").max())
+    low = min(float(values[at : at + _POINTS].mean()), float(values[-_POINTS:].mean()))
+    noise = scatter(values) * np.sqrt(2 / _POINTS)
+    if samples is not None:
+        noise = max(noise, _standard_error(best, _POINTS * samples))
+    return best - low > NOISES * noise
+
+
+def scatter(values: Array) -> float:
+    """Robust standard deviation of one point, from how neighbors differ; shape [n]."""
+    return _MAD_TO_STD * float(np.median(np.abs(np.diff(values)))) / float(np.sqrt(2))
 
 
 def _standard_error(mean: float, samples: float) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.diagnosis.departures import start_size
 from vcpo_bench.analysis.tolerance import EQUAL
 
 Array = NDArray[np.float64]
 
 LOWER_HALF = -0.5
-"""Reward that reaches down to here is read as between -1 and 1; what stays above is between 0 and 1 with penalties,
-unless most of it is below 0."""
+"""Reward that reaches down to here is read as between -1 and 1; what stays above is between 0 and 1 with penalties."""
 
 
 def to_unit(values: Array) -> tuple[Array | None, str]:
@@ -19,7 +19,9 @@ def to_unit(values: Array) -> tuple[Array | None, str]:
     low, high = float(values.min()), float(values.max())
     if low >= -EQUAL and high <= 1 + EQUAL:
         return values, ""
-    if low > LOWER_HALF + EQUAL and high <= 1 + EQUAL and np.quantile(values, 0.75) >= 0:
+    if low > LOWER_HALF + EQUAL and high <= 1 + EQUAL:
+        if np.median(values[: start_size(values.size)]) < 0:  # then 0 is not the least that can be earned
+            return values - low, f"Reward was raised by {-low:.3g}, so that its lowest value is 0."
         return np.maximum(values, 0.0), f"Reward below 0, down to {low:.3g}, was counted as 0."
     if low >= -1 - EQUAL and high <= 1 + EQUAL:
         return (values + 1) / 2, "Reward between -1 and 1 was moved to 0 to 1."

@@ -66,3 +66,13 @@ def test_a_reward_that_is_often_low_is_not_gone() -> None:
 
 def test_small_negative_rewards_that_are_most_of_a_run_are_no_penalties() -> None:
     assert read_outcome(run(reward=np.linspace(-0.4, -0.02, 120))).verdict == "healthy"
+
+
+def test_a_noisy_curve_that_begins_near_its_least_has_no_dips() -> None:
+    noise = np.random.default_rng(5).normal(0, 0.06, T.size)
+    assert read_outcome(run(every=10, reward=np.linspace(-0.15, 0.3, T.size) + noise)).verdict == "healthy"
+
+
+def test_a_curve_without_noise_can_dip() -> None:
+    reward = np.where((T > 60) & (T < 75), 0.1, 0.6) + np.linspace(0, 0.1, T.size)
+    assert read_outcome(run(reward=reward)).verdict == "dip"
