@@ -66,7 +66,7 @@ def fell_beyond_noise(values: Array, at: int, samples: float | None) -> bool:
     noise = scatter(values) * np.sqrt(2 / _POINTS)
     if samples is not None:
         noise = max(noise, _standard_error(best, _POINTS * samples))
-    return best - low > NOISES * noise
+    return bool(best - low > NOISES * noise)
 
 
 def scatter(values: Array) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.not_yet import NotYetError
-from vcpo_bench.analysis.logs.readers.own_cells import cells_of, is_cell
+from vcpo_bench.analysis.logs.readers.own_cells import cells_of, is_cell, refuse_moved_cells
 from vcpo_bench.analysis.logs.readers.stores import SQLITE_MAGIC
 from vcpo_bench.analysis.logs.readers.token_dumps import dump_step
 from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
@@ -99,6 +99,7 @@ def _in_folder(root: Path) -> tuple[list[LogFiles], list[Path], list[str]]:
             source.files = [max(source.files, key=_checkpoint)]
     present = [kind for kind in KINDS if kind in found]
     if not present and not dumps:
+        refuse_moved_cells(root)
         more = f" ({pickles} pickles are not read: loading one executes code)" if pickles else ""
         raise NotYetError(
             f"{root} holds no log that can be read{more}; give a file, or see docs/diagnose.md for formats"

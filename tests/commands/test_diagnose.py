@@ -81,9 +81,20 @@ def test_a_cell_of_ours(partial: bool, make_results: Callable[..., Path], tmp_pa
 
 def test_a_folder_of_several_cells_is_an_index(make_results: Callable[..., Path], tmp_path: Path) -> None:
     folder = make_results(tmp_path, methods=["tis"], lags=[1, 16], seeds=[0], controls=False)
-    result = call("diagnose", str(folder))
-    assert result.exit_code == 0, result.output
-    assert result.output.startswith("2 runs: ")
+    for given in (folder, folder / "cells"):
+        result = call("diagnose", str(given))
+        assert result.exit_code == 0, result.output
+        assert result.output.startswith("2 runs: ")
+
+
+def test_a_cell_that_was_moved_is_refused_in_one_line(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_results(tmp_path, methods=["tis"], lags=[16], seeds=[0], controls=False)
+    (cell,) = (folder / "cells").iterdir()
+    cell.rename(tmp_path / "moved")
+    for given in (tmp_path / "moved", tmp_path):
+        result = call("diagnose", str(given))
+        assert result.exit_code == 2
+        assert "put it back as RESULTS/cells/KEY" in result.output
 
 
 def test_many_runs_are_rows_the_worst_first(tmp_path: Path) -> None:

@@ -55,8 +55,15 @@ def read_cell(path: Path, rows: LogRows) -> str:
 
 
 def cells_of(path: Path) -> list[Path]:
-    """The cells of a results folder."""
-    root = path / records.CELLS
+    """The cells of a results folder, or of the folder `cells` in it."""
+    root = path if path.name == records.CELLS and any(path.glob(f"*/{records.CELL_FILE}")) else path / records.CELLS
     return (
         sorted(one for one in root.iterdir() if one.is_dir() and not one.name.startswith(".")) if root.is_dir() else []
     )
+
+
+def refuse_moved_cells(path: Path) -> None:
+    """Raise `UsageError` where a folder is a cell, or holds some, but no results folder is around it."""
+    found = [path, *path.glob("*")]
+    if any((one / records.CELL_FILE).is_file() for one in found):
+        raise UsageError(f"{path}: a cell is read where it was written; put it back as RESULTS/{records.CELLS}/KEY")
