@@ -8,6 +8,17 @@ from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.errors import UsageError
 
 
+def check_packages() -> None:
+    """Refuse to go on where a GGUF file could not be converted.
+
+    Raises:
+        UsageError: A package is missing.
+    """
+    with hf_packages():
+        import gguf as _  # transformers reads the file with it
+        import transformers as _  # noqa: F401, F811
+
+
 def convert(gguf: Path, out: Path) -> None:
     """Write the model in a GGUF file as a Hugging Face folder, its weights dequantized and rounded to bfloat16.
 
@@ -15,13 +26,11 @@ def convert(gguf: Path, out: Path) -> None:
     in bfloat16 products, each of these would jump to another number at the first update, however small.
 
     Raises:
-        UsageError: A package is missing, or transformers cannot read the file.
+        UsageError: transformers cannot read the file.
     """
-    with hf_packages():
-        import gguf as _  # noqa: F401  # transformers reads the file with it
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
     logging.disable_progress_bar()
     where = {"gguf_file": gguf.name, "local_files_only": True}

