@@ -115,8 +115,9 @@ def _save(network: Any, tokenizer: Any, out: Path, origin: dict[str, Any]) -> No
         network.to("cpu").save_pretrained(draft)
         tokenizer.save_pretrained(draft)
         (draft / ORIGIN_FILE).write_text(json.dumps(origin, indent=1))
+        mode = (draft / ORIGIN_FILE).stat().st_mode
         for path in sorted(draft.iterdir(), key=lambda path: path.name == MARK):
-            shutil.copymode(draft / ORIGIN_FILE, path)  # safetensors hides its files from everyone else
+            path.chmod(mode)  # safetensors hides its files from everyone else
             path.replace(out / path.name)
         draft.rmdir()
         (out / STATE_FILE).unlink(missing_ok=True)

@@ -16,6 +16,10 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.training.build import build_trainer
 
 TIMED_UPDATES = 5
+TIMED_OF_MODELS = 2
+"""Updates of a language model that are timed; each takes seconds."""
+TIMED_RATE, TIMED_RATE_OF_MODELS = 3e-4, 1e-6
+"""Learning rates of timed cells; a released model must not break, which would change the length of its responses."""
 TIMED_PROMPTS, TIMED_RESPONSES = 64, 64
 """Largest sizes that are timed; the time of a larger cell is that of such a cell times the ratio of the sizes."""
 WORKER_START_SECONDS = 5.0
@@ -49,7 +53,8 @@ def estimate(cells: Sequence[PlannedCell], workers: int) -> float:
 def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, float]]) -> float:
     config = cell.config
     stand_in = "reinforce" if config.series else config.method  # the step scales it uses do not exist yet
-    shared: dict[str, Any] = {"method": stand_in, "seed": 0, "lr": 3e-4, "steps": TIMED_UPDATES + 1, "series": ""}
+    shared: dict[str, Any] = {"method": stand_in, "seed": 0, "steps": TIMED_UPDATES + 1, "series": ""}
+    shared["lr"] = TIMED_RATE_OF_MODELS if config.model else TIMED_RATE
     if config.series or "proximal_logp" not in config.parts.method.needs:  # a proximal policy exists only at a lag
         shared |= {"staleness": 0, "regime": config.parts.regime.at(0).text()}
     prompts, responses = min(config.prompts, TIMED_PROMPTS), min(config.responses, TIMED_RESPONSES)
@@ -65,7 +70,7 @@ def _duration(cell: PlannedCell, timed: dict[CellConfig, tuple[float, float, flo
 def _time(config: CellConfig, start: Path | None, device: str) -> tuple[float, float, float]:
     """Fastest seconds of sampling, of the rest of an update, and of an evaluation."""
     with closing(build_trainer(config, start=start, device=device)) as trainer:
-        for _ in range(TIMED_UPDATES):
+        for _ in range(TIMED_OF_MODELS if config.model else TIMED_UPDATES):
             trainer.advance()
         steps, evals = trainer.recorder.timings()
     return steps[0], steps[1], evals

@@ -36,10 +36,10 @@ def weights(folder: Path) -> torch.Tensor:
 def stop_at(monkeypatch: pytest.MonkeyPatch, update: int) -> None:
     whole = imitation._supervised_update
 
-    def stopped(policy: Any, optimizer: Any, task: Any, seed: int, step: int) -> None:
+    def stopped(policy: Any, optimizer: Any, task: Any, seed: int, step: int, rows: int) -> None:
         if step == update:
             raise StoppedHere
-        whole(policy, optimizer, task, seed, step)
+        whole(policy, optimizer, task, seed, step, rows)
 
     monkeypatch.setattr(imitation, "_supervised_update", stopped)
 
