@@ -12,6 +12,9 @@ import jinja2
 import pandas as pd
 import yaml
 
+from vcpo_bench.analysis.advice import advise
+from vcpo_bench.reports.terminal.advice import advice_text
+
 from . import boundaries, estimates, formats, ranking
 
 Names = dict[str, Callable[..., Any]]
@@ -68,6 +71,7 @@ def _functions() -> Names:
         "lowest_earns_most": boundaries.lowest_earns_most,
         "only_one_survives": estimates.only_one_survives,
         "auroc": ranking.auroc,
+        "advice": lambda lag: advice_text(advise(lag), can_tune=False).splitlines()[:4],
     }
 
 
