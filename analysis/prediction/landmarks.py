@@ -70,6 +70,17 @@ class Comparison:
     def replicates(self, draws: Array, cluster: NDArray[np.int64] | None = None) -> Array:
         """AUROC in each bootstrap replicate [B]; NaN where a replicate holds no case with a control.
 
+        Args:
+            draws: How often each run was drawn, shape [B, N].
+            cluster: Which runs were drawn together [N]; None: each by itself.
+        """
+        mine, share = self.drawn_placements(draws, cluster)
+        number = mine.sum(axis=1)
+        return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
+
+    def drawn_placements(self, draws: Array, cluster: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
+        """How often each failed run counts in each replicate [B, C], and the share of controls it outranks there.
+
         Controls of the case's own cluster count once, however often that was drawn: each copy of a cluster has its own.
         Counted as often as they are drawn, pairs within clusters would weigh about twice as much as in the sample.
 
@@ -90,10 +101,8 @@ class Comparison:
             copies = draws[:, self.case] - 1
             weight -= copies * own.sum(axis=1)
             total -= copies * (self.wins * own).sum(axis=1)
-        mine = draws[:, self.case] * (weight > 0)
         share = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
-        number = mine.sum(axis=1)
-        return np.where(number > 0, (mine * share).sum(axis=1) / np.maximum(number, 1), np.nan)
+        return draws[:, self.case] * (weight > 0), share
 
 
 def risk_sets(panel: Panel, lead: int, match: Sequence[str] = MATCH) -> RiskSets:

@@ -19,6 +19,8 @@ from vcpo_bench.reports.plots.pareto_tail import pareto_k
 from vcpo_bench.reports.plots.performance_profiles import profiles
 from vcpo_bench.reports.plots.prediction import lead_time
 from vcpo_bench.reports.plots.probe import estimator_probe
+from vcpo_bench.reports.plots.roc import NEEDS, roc
+from vcpo_bench.reports.plots.runs_before_failure import runs_before_failure
 from vcpo_bench.reports.plots.sheet import figure_name
 from vcpo_bench.reports.plots.survival_and_onset import at_onset, survival
 from vcpo_bench.reports.plots.update_time import phases
@@ -56,6 +58,8 @@ FIGURES: dict[str, FigureKind] = {
     **{one.name: FigureKind(draw_scene=partial(_curves, one), wide=True) for one in QUANTITIES},
     "ess-map": FigureKind(draw_scene=ess_map, needs="an ESS, and few enough methods for the height of the figure"),
     "ess-vs-collapse": FigureKind(at_onset, needs="a run that failed"),
+    "ess-vs-collapse-runs": FigureKind(runs_before_failure, wide=True, needs="a run that failed"),
+    "ess-vs-collapse-roc": FigureKind(roc, wide=True, needs=NEEDS),
     "survival": FigureKind(survival, wide=True, needs="a run that failed"),
     "stability": FigureKind(draw_scene=stability_map, wide=True, needs="two lags or two learning rates"),
     "auroc-lead": FigureKind(lead_time, wide=True, needs="enough failed and enough surviving runs"),

@@ -96,17 +96,21 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
 
 def add_legend(figure: Figure, methods: Sequence[str], columns: int) -> None:
     """Put the legend of methods above the panels; the figure grows by what more than one row of it needs."""
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=line_style(name).color,
-            linestyle=line_style(name).dash,
-            marker=line_style(name).marker,
-            label=name,
-        )
-        for name in methods
-    ]
+    _legend_of(figure, [method_handle(name) for name in methods], columns)
+
+
+def method_handle(name: str) -> Line2D:
+    """What a legend shows of a method."""
+    style = line_style(name)
+    return Line2D([], [], color=style.color, linestyle=style.dash, marker=style.marker, label=name)
+
+
+def legend_above(figure: Figure, sheet: Sheet, handles: Sequence[Line2D]) -> None:
+    """Put a legend of other things than methods above the panels, in as few rows as fit the sheet."""
+    _legend_of(figure, handles, legend_columns(sheet, [str(one.get_label()) for one in handles]))
+
+
+def _legend_of(figure: Figure, handles: Sequence[Line2D], columns: int) -> None:
     rows = -(-len(handles) // max(columns, 1))
     figure.set_figheight(figure.get_figheight() + (rows - 1) * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, columnspacing=1.2)

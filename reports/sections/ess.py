@@ -13,4 +13,4 @@ PLACE = Place("ESS and collapse", 60)
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """The maps, then the measurements aligned at the onset."""
-    return [*pictures(study, "ess-map", "ess-vs-collapse")]
+    return [*pictures(study, "ess-map", "ess-vs-collapse", "ess-vs-collapse-runs", "ess-vs-collapse-roc")]

@@ -74,7 +74,16 @@ def figures(study: Study) -> list[Plot]:
 
 def test_all_kinds_of_figures_are_looked_at(figures: list[Plot]) -> None:
     wanted = {
-        *("score-lag", "profiles", "survival", "ess-vs-collapse", "realized-lag", "phases", "k-hat"),
+        *(
+            "score-lag",
+            "profiles",
+            "survival",
+            "ess-vs-collapse",
+            "ess-vs-collapse-runs",
+            "realized-lag",
+            "phases",
+            "k-hat",
+        ),
         *("reward-lag-chain", "ess-map-chain", "kl-steps-chain", "ess-steps-chain"),
         *("vcpo-results-stack", "vcpo-lag-sweep", "vcpo-fig9-ablation", "vespo-fig2-kernels"),
     }
