@@ -12,6 +12,7 @@ from vcpo_bench.analysis.comparison.answers import MARGIN
 from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
 from vcpo_bench.analysis.comparison.normalized_rewards import task_names
 from vcpo_bench.analysis.comparison.pairs import PLACE, Contrast, contrast
+from vcpo_bench.analysis.comparison.quiet_updates import quiet_updates
 from vcpo_bench.analysis.method_text import base_name, items_of, parts_of
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import learning_rate
@@ -148,10 +149,10 @@ def cost_table(results: Results) -> pd.DataFrame:
     Columns: `task`, `method`, `cells`, `milliseconds` (median over cells of a cell's median time per update in
     scoring and updating, sampling and recording left out), `base` (the bare method) and `added` with `low` and
     `high`: the mean paired difference to it (same lag, learning rate and seed) with 95% interval; NaN without pairs.
-    Cells that ran side by side on a busy machine slow each other down: the interval shows by how much.
+    Updates that a loaded machine slowed down are left out (`quiet_updates`).
     """
     steps = results.step_columns("seconds_score", "seconds_update")
-    work = 1e3 * (steps["seconds_score"] + steps["seconds_update"])
+    work = 1e3 * (steps["seconds_score"] + steps["seconds_update"]).where(quiet_updates(results))
     median = work.groupby(steps["key"].to_numpy()).median()
     cells = results.cells.assign(task=task_names(results.cells), milliseconds=results.cells["key"].map(median))
     rows = []

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from vcpo_bench.analysis.comparison.quiet_updates import SLOWER, quiet_updates
 from vcpo_bench.analysis.series import cell_rows
+from vcpo_bench.analysis.wording import listed
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
@@ -23,9 +26,12 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
     columns = [one.name for one in _PHASES]
     steps = study.results.step_columns(*columns)
+    quiet = quiet_updates(study.results)
+    steps = steps[quiet]
     cells = study.results.cells
     number, names = pd.factorize(cells["method"])
     of_method = steps[columns].groupby(number[cell_rows(steps, cells)])
+    runs = steps["key"].drop_duplicates().map(cells.set_index("key")["method"]).value_counts()
     medians = 1e3 * of_method.median().rename(index=dict(enumerate(names)))
     medians = medians[medians.sum(axis=1) > 0]
     if medians.empty:
@@ -46,8 +52,17 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     figure.legend(loc="outside upper center", ncols=4 if sheet.width > 4 else 2)
     title = "Where does the time of an update go?"
     caption = (
-        f"{title} Median over the updates of {several(cells['method'].value_counts()[methods], 'run')} per method, "
-        "without an interval; runs side by side on one machine slow each other down."
+        f"{title} Median over the updates of {several(runs[methods], 'run')} per method, without an interval. "
+        f"{_left_out(quiet, [name for name in study.methods if name not in methods])}"
     )
     lines = [Line(0, one.axis_label(), places, medians.loc[methods, one.name].to_numpy(np.float64)) for one in _PHASES]
     return Plot("phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)])
+
+
+def _left_out(quiet: NDArray[np.bool_], missing: list[str]) -> str:
+    """What the caption says of updates that are not counted, and of methods that have no others."""
+    said = (
+        f"{100 * (1 - quiet.mean()):.0f}% of the updates are left out: the machine was busy with other work, since "
+        f"sampling, the same work for every method, took more than {SLOWER:g} times as long as at best."
+    )
+    return f"{said} So {listed(missing)} cannot be shown." if missing else said
