@@ -1,7 +1,7 @@
 """vcpo-bench: which stabilizer survives at your policy lag, why a run collapsed, and whether you could have known.
 
-`load` reads results into pandas tables, `run` trains a grid, `diagnose` reads the log of any trainer, `Monitor` watches
-a run, `methods` holds the stabilizers. Each is imported when it is first used.
+`load` reads results into pandas tables, `figure` draws them, `run` trains a grid, `diagnose` reads the log of any
+trainer, `Monitor` watches a run, `methods` holds the stabilizers. Each is imported when it is first used.
 """
 
 from importlib import import_module
@@ -13,13 +13,14 @@ _OFFERED = {
     "Monitor": ("vcpo_bench.analysis", "Monitor"),
     "Tables": ("vcpo_bench.api.tables", "Tables"),
     "diagnose": ("vcpo_bench.api.diagnose_log", "diagnose"),
+    "figure": ("vcpo_bench.api.draw_figure", "figure"),
     "load": ("vcpo_bench.api.tables", "load"),
     "methods": ("vcpo_bench.methods", ""),
     "run": ("vcpo_bench.api.run_grid", "run"),
 }
 """Where each name comes from: a module, and the name in it; empty: the module itself."""
 
-__all__ = ["Monitor", "Tables", "__version__", "diagnose", "load", "methods", "run"]
+__all__ = ["Monitor", "Tables", "__version__", "diagnose", "figure", "load", "methods", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +15,11 @@ from vcpo_bench.analysis.recorded_tables import COLUMNS
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.results import load as load_results
 from vcpo_bench.api.units import CELL_COLUMNS, SCOREBOARD_COLUMNS, Meaning
+from vcpo_bench.naming.grammar import unknown_name
 
 
 class Tables:
-    """The tables of one or more results folders, each read when it is first used.
+    """The tables of one or more results folders, each read when it is first used: `tables.steps` or `tables["steps"]`.
 
     Every table but `scoreboard`, whose rows stand for several cells, has a `key` column that names its cell, so tables
     join on it. `table.attrs["units"]` maps columns to
@@ -31,6 +34,24 @@ class Tables:
     def __repr__(self) -> str:
         folders = ", ".join(str(folder) for folder in self.results.folders)
         return f"<Tables of {folders}: {len(self.results.cells)} cells>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the scoreboard, and what else there is."""
+        names = ", ".join(f"<code>{name}</code>" for name in self)
+        return f"<p>{escape(repr(self))}: {names}</p>{self.scoreboard.round(3)._repr_html_()}"
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in _COLUMNS_OF:
+            raise KeyError(unknown_name("table", name, _COLUMNS_OF))
+        table: pd.DataFrame = getattr(self, name)
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COLUMNS_OF)
+
+    def keys(self) -> list[str]:
+        """The names of the tables: `dict(tables)` holds them all."""
+        return list(self)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -80,16 +101,9 @@ class Tables:
     @cached_property
     def units(self) -> pd.DataFrame:
         """Every column of every table: `table`, `column`, `unit`, `meaning`."""
-        kinds = {
-            "cells": CELL_COLUMNS,
-            "scoreboard": SCOREBOARD_COLUMNS,
-            "steps": _recorded(records.STEPS_FILE),
-            "evaluations": _recorded(records.EVALS_FILE),
-            "lags": _recorded(records.LAGS_FILE),
-            "samples": _recorded(records.SAMPLES_FILE),
-            "episodes": _recorded(records.EPISODES_FILE),
-        }
-        rows = [(table, column, *meaning) for table, columns in kinds.items() for column, meaning in columns.items()]
+        rows = [
+            (table, column, *meaning) for table, columns in _COLUMNS_OF.items() for column, meaning in columns.items()
+        ]
         return pd.DataFrame(rows, columns=["table", "column", "unit", "meaning"])
 
 
@@ -112,6 +126,18 @@ def load(*folders: str | Path, partial: bool = False) -> Tables:
 
 def _recorded(kind: str) -> dict[str, Meaning]:
     return {"key": CELL_COLUMNS["key"]} | {one.name: Meaning(one.unit, one.meaning) for one in COLUMNS[kind]}
+
+
+_COLUMNS_OF = {
+    "cells": CELL_COLUMNS,
+    "scoreboard": SCOREBOARD_COLUMNS,
+    "steps": _recorded(records.STEPS_FILE),
+    "evaluations": _recorded(records.EVALS_FILE),
+    "lags": _recorded(records.LAGS_FILE),
+    "samples": _recorded(records.SAMPLES_FILE),
+    "episodes": _recorded(records.EPISODES_FILE),
+}
+"""Every table, with its columns."""
 
 
 def _described(table: pd.DataFrame, columns: dict[str, Meaning]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 import vcpo_bench as vb
 
 ROOT = Path(vb.__file__).resolve().parent
-NAMES = ["Monitor", "Tables", "diagnose", "load", "methods", "run"]
+NAMES = ["Monitor", "Tables", "diagnose", "figure", "load", "methods", "run"]
 
 
 @pytest.mark.parametrize("name", NAMES)

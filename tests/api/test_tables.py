@@ -57,6 +57,19 @@ def test_it_says_what_it_holds(tables: vb.Tables, folder: Path) -> None:
     assert tables.problems == []
 
 
+def test_a_table_is_an_item_too(tables: vb.Tables) -> None:
+    assert tables["steps"] is tables.steps
+    assert list(dict(tables)) == list(TABLES)
+    with pytest.raises(KeyError, match="unknown table 'step'; did you mean steps"):
+        tables["step"]
+
+
+def test_a_notebook_shows_the_scoreboard(tables: vb.Tables) -> None:
+    page = tables._repr_html_()
+    assert "final_reward" in page
+    assert "&lt;Tables of " in page
+
+
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a results folder"):
         vb.load(tmp_path)

@@ -30,13 +30,26 @@ def test_the_tables_said_to_have_a_key_have_one(make_results: Callable[..., Path
     assert without == re.findall(r"all but `(\w+)` have `key`", PAGE)
 
 
-def test_the_code_on_tables_runs(make_results: Callable[..., Path], tmp_path: Path) -> None:
-    folder = make_results(tmp_path / "r", lags=(16,), seeds=(0, 1), steps=40)
+def test_the_five_tasks_and_the_code_on_tables_run_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the order of the page, in an empty folder, as a reader would copy them."""
+    monkeypatch.chdir(tmp_path)
+    tasks, tables = (section_of(title) for title in ("Five tasks", "Tables"))
+    assert len(tasks) == 5
     names: dict[str, object] = {"vb": vb}
-    for code in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S):
-        if "tables" in code and "vb.run" not in code:
-            exec(code.replace('"results/sweep"', repr(str(folder))), names)
+    for code in [*tasks, *tables]:
+        exec(code, names)
+    assert (tmp_path / "reward.pdf").read_bytes().startswith(b"%PDF")
+    assert names["figure"].get_label().startswith("How does each method learn")
+    assert "['" in capsys.readouterr().out or names["diagnosis"].causes == ()
     assert names["statement"]
+
+
+def section_of(title: str) -> list[str]:
+    """The blocks of Python code of a section of the page."""
+    (text,) = re.findall(rf"^## {title}\n(.*?)(?=^## )", PAGE, flags=re.S | re.M)
+    return re.findall(r"```python\n(.*?)```", text, flags=re.S)
 
 
 @pytest.mark.parametrize("expression", ["vcpo", "vespo"])
