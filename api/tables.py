@@ -38,7 +38,7 @@ class Tables:
     def _repr_html_(self) -> str:
         """What a notebook shows: the scoreboard, and what else there is."""
         names = ", ".join(f"<code>{name}</code>" for name in self)
-        return f"<p>{escape(repr(self))}: {names}</p>{self.scoreboard.round(3)._repr_html_()}"
+        return f"<p>{escape(repr(self))}: {names}</p>{self.scoreboard.round(3).to_html()}"
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in _COLUMNS_OF:

@@ -29,7 +29,8 @@ def roc(study: Study, sheet: Sheet) -> Plot | None:
     known = all_signals()
     panel = build_panel(study.results, {name: known[name] for name in SIGNALS})
     sets, draws = risk_sets(panel, PRIMARY_LEAD), bootstrap_draws(panel, REPLICATIONS)
-    lines, said, rows = [], [], []
+    lines: list[Line] = []
+    said, rows = [], []
     for name in panel.recorded():
         comparison = compare(panel, name, sets)
         row = auroc_row(comparison, panel, draws)
