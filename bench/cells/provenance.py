@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +13,7 @@ import torch
 
 import vcpo_bench
 from vcpo_bench.bench.samplers.vllm_engine.releases import installed
+from vcpo_bench.records.code_state import code_state
 
 _LIBRARIES = ("torch", "numpy", "scipy", "pandas", "pyarrow", "transformers")
 
@@ -24,7 +23,7 @@ def provenance() -> dict[str, Any]:
     """Version and commit of this package, versions of the libraries, and the hardware, as JSON values."""
     return {
         "vcpo_bench": vcpo_bench.__version__,
-        **_code_state(Path(vcpo_bench.__file__).resolve().parent),
+        **code_state(),
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in _LIBRARIES} | {"vllm": (installed() or ("", "absent"))[1]},
         "platform": platform.platform(terse=True),
@@ -48,26 +47,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "absent"
-
-
-def _code_state(folder: Path) -> dict[str, Any]:
-    """Commit that the package runs from or was built from, if known, and whether it had uncommitted changes."""
-    if not (folder / ".git").exists():
-        built = folder / "built_from.json"  # written by setup.py
-        known = json.loads(built.read_text(encoding="utf-8")) if built.exists() else {}
-        return {name: known.get(name) for name in ("commit", "uncommitted")}
-    commit = _git(folder, "rev-parse", "HEAD")
-    return {"commit": commit, "uncommitted": bool(_git(folder, "status", "--porcelain")) if commit else None}
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
 
 
 def _processor() -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import vcpo_bench
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import read_items, unknown_name
+from vcpo_bench.records.code_state import code_state
 
 _ARXIV = re.compile(r"(?P<name>[^;]*?)\s*(?P<number>[0-9]{4}\.[0-9]{5})")
 
@@ -26,12 +27,15 @@ class Bibliography(NamedTuple):
 
 
 def software() -> str:
-    """The entry of this software."""
+    """The entry of this software: its version, and the commit that ran where it is known."""
+    state = code_state()
+    changed = ", with changes" if state["uncommitted"] else ""
     fields = {
-        "title": "vcpo-bench: which stabilizer survives at your policy lag",
+        "title": "{vcpo-bench}: a benchmark of stabilizers for asynchronous reinforcement learning of language models",
         "author": "{The vcpo-bench authors}",
         "year": "2026",
         "version": vcpo_bench.__version__,
+        **({"note": f"Commit {state['commit']}{changed}"} if state["commit"] else {}),
     }
     return _entry("software", "vcpo_bench", fields)
 

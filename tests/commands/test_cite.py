@@ -55,6 +55,23 @@ def shown(*names: str) -> str:
 def test_the_suite_alone() -> None:
     (entry,) = read(call("results", "cite").stdout).values()
     assert entry["version"] == vcpo_bench.__version__
+    assert entry["title"].replace("{", "").replace("}", "") == CITATION["title"]
+
+
+@pytest.mark.parametrize(
+    ("state", "note"),
+    [
+        ({"commit": "0123abcd", "uncommitted": False}, "Commit 0123abcd"),
+        ({"commit": "0123abcd", "uncommitted": True}, "Commit 0123abcd, with changes"),
+        ({"commit": None, "uncommitted": None}, None),
+    ],
+)
+def test_the_commit_is_cited_where_it_is_known(
+    state: dict[str, object], note: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vcpo_bench.commands.support.bibtex.code_state", lambda: state)
+    (entry,) = read(call("results", "cite").stdout).values()
+    assert entry.get("note") == note
 
 
 def test_every_method_of_a_folder_is_cited(finished: Path) -> None:
