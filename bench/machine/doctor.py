@@ -21,6 +21,7 @@ EXTRAS = {
     "eval": (("lm-eval",), "vcpo-bench lab eval"),
     "wandb": (("wandb",), "--report-to wandb"),
     "tensorboard": (("tensorboard",), "--report-to tensorboard"),
+    "mlflow": (("mlflow",), "--report-to mlflow"),
     "trackio": (("trackio",), "--report-to trackio"),
     "tools": (("pydantic-monty",), "tasks whose calls run code, such as calc"),
 }

@@ -17,7 +17,8 @@ def mirror(
     to: Annotated[
         str,
         typer.Option(
-            metavar="LIST", help="Trackers: tensorboard, trackio, wandb, with parameters such as wandb(mode=online)."
+            metavar="LIST",
+            help="Trackers: tensorboard, mlflow, trackio, wandb, with parameters such as wandb(mode=online).",
         ),
     ] = "tensorboard",
     plugin: Plugins = None,

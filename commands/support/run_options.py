@@ -193,7 +193,7 @@ class ExecutionOptions:
         option(
             EXECUTION,
             "LIST",
-            "Mirror to these trackers: tensorboard, trackio, wandb, with parameters such as wandb(mode=online).",
+            "Mirror to trackers: tensorboard, mlflow, trackio, wandb, with parameters such as wandb(mode=online).",
             show_default="none",
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""The real TensorBoard and the real trackio: what was written, read back; and targets that fail or never answer.
+"""The real TensorBoard, MLflow and trackio: what was written, read back; and targets that fail or never answer.
 
 Runs in the environment that `.ci/integrations.d/trackers.sh` builds; skipped where the packages are absent.
 """
@@ -26,6 +26,7 @@ pytest.importorskip(
     exc_type=ImportError,
     reason="runs in .ci/integrations trackers",
 )
+pytest.importorskip("mlflow", exc_type=ImportError, reason="runs in .ci/integrations trackers")
 pytest.importorskip("trackio", exc_type=ImportError, reason="runs in .ci/integrations trackers")
 
 RUN = [sys.executable, "-m", "vcpo_bench", "run", "--methods", "clip", "--staleness", "2", "--seeds", "1", "--prompts"]
@@ -50,7 +51,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose command is killed once both trackers have part of it, and then run again."""
     root = tmp_path_factory.mktemp("trackers")
     out = root / "run"
-    command = [*RUN, "--out", str(out), "--report-to", "tensorboard,trackio(project=lag)"]
+    command = [*RUN, "--out", str(out), "--report-to", "tensorboard,mlflow,trackio(project=lag)"]
     process = subprocess.Popen(command, env=environment(root / "home"), start_new_session=True)
     database = out / "trackio" / "lag.db"
     wait_for(
@@ -109,6 +110,22 @@ def test_tensorboard_shows_settings_as_hyperparameters(mirrored: Path) -> None:
     assert settings["method"].string_value == facts["config"]["method"]
 
 
+def test_mlflow_has_every_recorded_number_once_with_settings_and_end(mirrored: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    facts, rows = recorded(mirrored)
+    client = MlflowClient(f"sqlite:///{mirrored / 'mlflow' / 'mlflow.db'}")
+    (run,) = client.search_runs([client.get_experiment_by_name("vcpo-bench").experiment_id])
+    assert (run.info.run_name, run.info.status) == (facts["key"], "FINISHED")
+    assert (run.data.params["staleness"], run.data.tags["end_status"]) == ("2", "completed")
+    found: dict[int, dict[str, float]] = {}
+    for name in run.data.metrics:
+        for metric in client.get_metric_history(run.info.run_id, name):
+            assert name not in found.setdefault(metric.step, {})
+            found[metric.step][name] = metric.value
+    assert found == {step: {name: float(value) for name, value in wanted.items()} for step, wanted in rows.items()}
+
+
 def test_trackio_has_every_recorded_number_once(mirrored: Path) -> None:
     facts, rows = recorded(mirrored)
     with sqlite3.connect(mirrored / "trackio" / "lag.db") as database:
@@ -139,7 +156,7 @@ def test_trackio_knows_the_settings_and_how_the_cell_ended(mirrored: Path) -> No
 
 def test_nothing_is_written_outside_the_results_folder(mirrored: Path) -> None:
     home = mirrored.parent / "home"
-    assert not [path for path in home.rglob("*") if "trackio" in path.name or "tensorboard" in path.name]
+    assert not [path for path in home.rglob("*") if path.name in ("trackio", "tensorboard", "mlflow", "mlruns")]
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
@@ -156,7 +173,7 @@ def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
         assert done.stdout == f"{count} mirrored to trackio(project=other)\n"
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "trackio"])
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
 def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: str) -> None:
     out = tmp_path / "run"
     (out / "cells").mkdir(parents=True)
@@ -175,7 +192,7 @@ def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: s
     assert len(list((out / "cells").glob("*/cell.json"))) == 1
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "trackio"])
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
 def test_a_tracker_that_hangs_costs_a_warning(tmp_path: Path, name: str) -> None:
     module = tmp_path / "fake" / name
     module.mkdir(parents=True)

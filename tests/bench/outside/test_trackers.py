@@ -63,7 +63,7 @@ def test_a_list_names_trackers():
         read_trackers("wandb,tensorboard,wandb(mode=online)")
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "trackio"])
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
 def test_a_missing_package_is_refused_with_what_installs_it(monkeypatch, tmp_path, name):
     monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda package: None)
     with pytest.raises(UsageError, match=rf"pip install '\.\[{name}\]' in a checkout"):
