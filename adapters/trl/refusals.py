@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 from vcpo_bench.adapters.locality import PROXY, Locality, locality_of, of_the_learner
@@ -24,7 +25,7 @@ def check(trainer: Any, method: Method, lag: int) -> None:
         UsageError: With the first reason, and what to change.
     """
     locality = locality_of(method)
-    for rules in (_of_parallelism, _of_batches, _of_lag, _of_evidence, _of_own_loss):
+    for rules in (_of_parallelism, _of_batches, _of_lag, _of_evidence, _of_own_loss, _of_replaced_settings):
         for reason in rules(trainer, locality, lag):
             raise UsageError(f"{method.canonical} in TRL: {reason}")
     _warn_of_sampling(trainer)
@@ -105,6 +106,46 @@ def _of_own_loss(trainer: Any, locality: Locality, lag: int) -> Iterator[str]:
         yield "the load-balancing loss of a mixture of experts is not part of it; set router_aux_loss_coef=0.0"
 
 
+REPLACED = {
+    "loss_type": "name it as the method, and its averaging with +, such as cispo+token-mean",
+    "scale_rewards": "add +batch-std for 'batch' or +group-mean for 'none'",
+    "importance_sampling_level": "write gspo(low=...,high=...) for 'sequence'",
+    "epsilon": "write it into the method, such as clip(low=...,high=...)",
+    "epsilon_high": "write it into the method, such as clip(high=...) or cispo(cap=...)",
+    "delta": "write two-sided(delta=...)",
+    "sapo_temperature_neg": "write sapo(tau_neg=...)",
+    "sapo_temperature_pos": "write sapo(tau_pos=...)",
+    **dict.fromkeys(("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"), "write vespo(...)"),
+    "vllm_importance_sampling_mode": (
+        "name the correction in the method: tis is 'sequence_truncate', token-tis 'token_truncate', mis "
+        "'sequence_mask', icepop 'token_mask'"
+    ),
+    "vllm_importance_sampling_clip_max": "write cap=... into the method's correction, such as token-tis(cap=...)",
+    "vllm_importance_sampling_clip_min": "write low=... into the method's correction, such as token-tis(low=...)",
+    "use_bias_correction_kl": "write +kl(anchor=reference,weight=...)",
+}
+"""Settings of the loss, the advantage and the correction that the method replaces, and what to write instead."""
+
+
+def _of_replaced_settings(trainer: Any, locality: Locality, lag: int) -> Iterator[str]:
+    """Settings without any effect, where somebody has set them."""
+    if trainer.use_vllm and not trainer.args.vllm_importance_sampling_correction:
+        yield (
+            "with vllm_importance_sampling_correction=False TRL does not check that vLLM reports the log-probabilities "
+            "it samples from, which every ratio is made of; leave it True: TRL's own weights are not used"
+        )
+    for name, default in defaults().items():
+        if name in REPLACED and getattr(trainer.args, name, default) != default:
+            yield f"{name}={getattr(trainer.args, name)!r} belongs to the loss it replaces; {REPLACED[name]}"
+
+
+def defaults() -> dict[str, Any]:
+    """Defaults of TRL's settings, those of its own class, whatever a subclass makes of them."""
+    from trl import GRPOConfig
+
+    return {field.name: field.default for field in fields(GRPOConfig)}
+
+
 def _warn_of_sampling(trainer: Any) -> None:
     changed = {
         "top_p": trainer.top_p not in (None, 1.0),
@@ -113,9 +154,11 @@ def _warn_of_sampling(trainer: Any) -> None:
         "repetition_penalty": trainer.repetition_penalty not in (None, 1.0),
     }
     names = [name for name, is_set in changed.items() if is_set]
-    if names and not trainer.use_vllm:
-        warnings.warn(
-            f"{', '.join(names)}: responses are not drawn from the distribution whose log-probabilities are used as "
-            "those of the behavior policy, so importance weights are biased",
-            stacklevel=4,
+    if names:
+        why = (
+            "vLLM reports log-probabilities of the distribution that it cut, and TRL scores the whole one"
+            if trainer.use_vllm
+            else "responses are not drawn from the distribution whose log-probabilities are used as those of the "
+            "behavior policy"
         )
+        warnings.warn(f"{', '.join(names)}: {why}, so importance weights are biased", stacklevel=4)

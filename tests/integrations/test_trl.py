@@ -107,7 +107,7 @@ def test_prompts_stay_whole_in_every_optimizer_step(tmp_path: Path, windows: int
 def test_on_policy_it_is_trls_own_loss(tmp_path: Path) -> None:
     after = []
     for method in ("clip+grpo(eps=1e-4,std=sample)+token-mean", None):
-        run = trainer(tmp_path, method, max_steps=3, loss_type="dapo")
+        run = trainer(tmp_path, method, max_steps=3)
         run.train()
         after.append(final(run))
     for name, value in after[1].items():
@@ -220,6 +220,7 @@ SPLIT = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 2, "st
         ("tis", "fifo(0)", {"top_entropy_quantile": 0.5}, "top_entropy_quantile"),
         ("tis", "fifo(0)", {"off_policy_mask_threshold": 0.5}, "off_policy_mask_threshold"),
         ("tis", "fifo(0)", {"multi_objective_aggregation": "normalize_then_sum"}, "one number per response"),
+        ("clip+score-centering", "fifo(0)", {}, "whole distributions"),
         ("clip+lr-matched", "fifo(0)", {}, "borrows the step scales"),
         ("clip+gap-aware", "fifo(0)", {}, "how far the weights have moved"),
         ("clip+dc-asgd", "fifo(0)", {}, "how far the weights have moved"),
