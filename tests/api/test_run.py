@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import trained_here
 
 import vcpo_bench as vb
 from vcpo_bench.errors import UsageError
@@ -46,7 +47,8 @@ def test_the_script_is_the_main_module_again_afterward(tmp_path: Path) -> None:
 def test_numbers_of_numpy_a_stack_and_a_stop_are_taken(tmp_path: Path) -> None:
     small = {"steps": 2, "prompts": 2, "responses": 2, "controls": False, "quiet": True, "jobs": 1}
     seeds, lr = np.int64(2), np.float64(1e-3)
-    tables = vb.run("tis", np.int64(1), seeds, lr=lr, stack=2, out=tmp_path / "stack", **small)
+    with trained_here():
+        tables = vb.run("tis", np.int64(1), seeds, lr=lr, stack=2, out=tmp_path / "stack", **small)
+        stopped = vb.run("tis", 1, 1, stop="ess(window=1,threshold=2.0)", out=tmp_path / "stop", **small)
     assert tables.cells["status"].tolist() == ["completed"] * 2
-    stopped = vb.run("tis", 1, 1, stop="ess(window=1,threshold=2.0)", out=tmp_path / "stop", **small)
     assert stopped.cells["status"].tolist() != ["error"]

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call
+from command_line import RUN, call_here
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("commands") / "run"
-    result = call(*RUN, "--out", str(out), "--save-config", str(out.parent / "saved.yaml"))
+    result = call_here(*RUN, "--out", str(out), "--save-config", str(out.parent / "saved.yaml"))
     assert result.exit_code == 0, result.output
     assert "clip" in result.output
     return out

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call
+from command_line import RUN, call, call_here
 
 from vcpo_bench.bench.cells.check import check_folder
 from vcpo_bench.bench.cells.results_folder import ended_keys
@@ -20,7 +20,7 @@ FLIPS = 4000 if os.environ.get("HARDENING") == "long" else 60
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("kept") / "run"
-    result = call(*RUN, "--no-controls", "--keep-checkpoints", "every=2", "--out", str(out))
+    result = call_here(*RUN, "--no-controls", "--keep-checkpoints", "every=2", "--out", str(out))
     assert result.exit_code == 0, result.output
     return out
 
@@ -71,7 +71,7 @@ def test_what_is_damaged_is_set_aside_and_run_again(run: Path, kept: Path, name:
     assert call("results", "check", str(run), "--set-aside").exit_code == 1
     assert (run / "damaged" / f"{key}-1").is_dir()
     assert ended_keys(run) == set()
-    again = call(*RUN, "--no-controls", "--keep-checkpoints", "every=2", "--out", str(run))
+    again = call_here(*RUN, "--no-controls", "--keep-checkpoints", "every=2", "--out", str(run))
     assert again.exit_code == 0, again.output
     assert call("results", "check", str(run)).exit_code == 0
     state = Path("cells") / key / "checkpoints" / "00000002" / "state.safetensors"

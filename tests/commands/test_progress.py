@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import RUN, VERBS, call
+from command_line import RUN, VERBS, call, call_here
 from slow_terminal import SlowTerminal
 
 READING = ("reading cells", "reading evals")
@@ -57,7 +57,7 @@ def places(tmp_path_factory: pytest.TempPathFactory, make_results: Callable[...,
         "DUMPS": root / "dumps",
         "LOG": root / "log.jsonl",
     }
-    run = call(*RUN, "--record", "full", "--keep-checkpoints", "every=2", "--out", str(made["RUN"]))
+    run = call_here(*RUN, "--record", "full", "--keep-checkpoints", "every=2", "--out", str(made["RUN"]))
     assert run.exit_code == 0, run.output
     assert call("show", str(made["RUN"])).exit_code == 0
     made["KEPT"] = next((made["RUN"] / "cells").glob("*clip*"))

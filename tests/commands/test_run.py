@@ -4,7 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
-from command_line import RUN, call
+from command_line import RUN, call, call_here
 
 from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.tasks import token_task
@@ -38,7 +38,7 @@ def test_a_damaged_cell_is_named_set_aside_and_run_again(finished: Path, tmp_pat
     cell = next((out / "cells").glob("*clip*"))
     steps = (cell / "evals.parquet").read_bytes()
     (cell / "cell.json").write_text("{")
-    result = call(*RUN, "--out", str(out))
+    result = call_here(*RUN, "--out", str(out))
     assert result.exit_code == 0
     assert f"{cell}/cell.json cannot be read" in result.output.replace("\n", "")
     assert (out / "damaged" / f"{cell.name}-1" / "cell.json").read_text() == "{"

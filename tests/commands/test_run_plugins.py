@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from command_line import RUN, call
+from command_line import RUN, call, call_here
 
 
 def test_a_broken_plugin_is_one_clear_line(tmp_path: Path) -> None:
@@ -28,5 +28,5 @@ def test_a_failing_cell_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(tmp_pat
         ("bad-one", "error", "RuntimeError: wires crossed"),
         ("clip", "completed", ""),
     }
-    again = call(*arguments)  # a failed cell is tried again
+    again = call_here(*arguments)  # a failed cell is tried again
     assert again.exit_code == 1, again.output

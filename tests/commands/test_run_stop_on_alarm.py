@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import call
+from command_line import call, call_here
 
 from vcpo_bench.analysis.monitoring.calibration import load_calibrations
 
@@ -32,7 +32,7 @@ def test_what_show_prints_is_what_run_reads(tmp_path: Path) -> None:
 
 def test_a_detector_of_ones_own_needs_no_calibration(tmp_path: Path) -> None:
     own = "step(window=1,threshold=2.0,persistence=1)"
-    stopped = call(*RUN, "--out", str(tmp_path / "run"), "--detector", "step(window=1,threshold=2)")
+    stopped = call_here(*RUN, "--out", str(tmp_path / "run"), "--detector", "step(window=1,threshold=2)")
     assert stopped.exit_code == 0, stopped.output
     assert f"cells stop at the first alarm of {own}; rate not measured (given by you" in stopped.output
     (cell,) = (tmp_path / "run" / "cells").iterdir()

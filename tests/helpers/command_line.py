@@ -1,9 +1,16 @@
 """The command line called in this process, and a grid small enough to be trained in seconds."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from typer.testing import CliRunner, Result
 
+from vcpo_bench.bench.running.cell.run_stack import run_stack
+from vcpo_bench.bench.running.cell_job import CellJob
+from vcpo_bench.bench.running.observers import GridObserver
+from vcpo_bench.bench.running.pool import run_here
 from vcpo_bench.cli import app
 from vcpo_bench.commands.support.verb import GROUPS, Verb, as_command, find_verbs
 
@@ -34,3 +41,28 @@ def run_with(**flags: str) -> list[str]:
 def call(*arguments: str) -> Result:
     """What `vcpo-bench ARGUMENTS` prints and exits with."""
     return CliRunner().invoke(app, list(arguments))
+
+
+@contextmanager
+def trained_here() -> Iterator[None]:
+    """Train cells in this process: a worker takes seconds to start, and leaves the same folder."""
+
+    def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> int:
+        ended: list[str] = []
+
+        def emit(event: str, *details: Any) -> None:
+            getattr(observer, event)(*details)
+            ended.extend(details[1:2] if event == "ended" else ())
+
+        for job in jobs:
+            run_stack(list(job.cells), job.cells_folder, job.keep_every, emit, job.make_observer)
+        return ended.count("error")
+
+    with patch.object(run_here, "run_jobs", run_jobs):
+        yield
+
+
+def call_here(*arguments: str) -> Result:
+    """The same as `call`, with cells trained in this process."""
+    with trained_here():
+        return call(*arguments)

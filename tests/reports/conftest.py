@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.document import Document
+from vcpo_bench.reports.numbers import Ledger
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections.cell_pages import cell_pages
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.html import render
+from vcpo_bench.reports.writers.html import render_document
 
 
 def shape(method: str, lag: int, seed: int) -> str:
@@ -33,5 +37,23 @@ def study(folder: Path) -> Study:
 
 
 @pytest.fixture(scope="session")
-def page(study: Study) -> str:
-    return render(study)
+def document(study: Study) -> Document:
+    return build(study)
+
+
+@pytest.fixture(scope="session")
+def ledger(document: Document) -> Ledger:
+    return document.ledger
+
+
+@pytest.fixture(scope="session")
+def page(study: Study, document: Document) -> str:
+    """The page; drawing it reads no column of the updates again, since opening thousands of tables takes time."""
+
+    def again(*_: object) -> None:
+        raise AssertionError("a figure needs columns that were released")
+
+    assert "lag_max" not in study.results._columns
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study.results, "_read_columns", again)
+        return render_document(document, cell_pages(study))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import call_here
 from statement_checks import foreign_names, lags_said, unexplained
 
 from vcpo_bench.reports.document import Prose
@@ -42,7 +41,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("statements") / "real"
     grid = ["--methods", "vcpo", "--staleness", "2", "--seeds", "2", "--steps", "12", "--record", "full"]
     size = ["--prompts", "4", "--responses", "4", "--jobs", "1", "--quiet", "--out", str(folder)]
-    subprocess.run([sys.executable, "-m", "vcpo_bench", "run", *grid, *size], check=True, capture_output=True)
+    assert call_here("run", *grid, *size).exit_code == 0
     return folder
 
 

@@ -12,14 +12,21 @@ import pytest
 
 from vcpo_bench.analysis.commands import run
 from vcpo_bench.errors import UsageError
+from vcpo_bench.reports import trace as trace_module
+from vcpo_bench.reports.document import Document
 from vcpo_bench.reports.numbers import Ledger, statement_id
-from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.trace import rows_behind, trace
 
 
-def test_every_id_of_the_page_resolves_to_rows(study: Study, page: str) -> None:
-    ledger = build(study).ledger
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, study: Study, document: Document) -> None:
+    """Reports are not opened and built again for every trace."""
+    monkeypatch.setattr(trace_module, "open_study", lambda folder: study)
+    monkeypatch.setattr(trace_module, "build", lambda study: document)
+
+
+def test_every_id_of_the_page_resolves_to_rows(study: Study, ledger: Ledger, page: str) -> None:
     shown = set(re.findall(r'data-id="([^"]*)"', page))
     assert len(shown) > 100
     assert shown == set(ledger.numbers)
@@ -32,9 +39,9 @@ def test_every_id_of_the_page_resolves_to_rows(study: Study, page: str) -> None:
             assert len(rows), number
 
 
-def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study) -> None:
+def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study, ledger: Ledger) -> None:
     checked = 0
-    for number in build(study).ledger.numbers.values():
+    for number in ledger.numbers.values():
         if number.what != "statement" and "." in number.table:
             rows = rows_behind(study, number)
             assert len(rows) == 1, number
@@ -45,8 +52,7 @@ def test_a_number_of_a_table_of_analysis_is_in_the_one_row_it_names(study: Study
     assert checked > 50
 
 
-def test_every_number_of_the_scoreboard_follows_from_its_rows(study: Study) -> None:
-    ledger = build(study).ledger
+def test_every_number_of_the_scoreboard_follows_from_its_rows(study: Study, ledger: Ledger) -> None:
     onset = study.cells.set_index("key")["onset"]
     recomputed = {
         "final_reward": lambda rows: rows["sampled_reward"].mean(),
@@ -65,8 +71,8 @@ def test_every_number_of_the_scoreboard_follows_from_its_rows(study: Study) -> N
     assert checked == 3 * len(study.board)
 
 
-def test_trace_prints_what_how_and_rows(folder: Path, study: Study) -> None:
-    number = next(one for one in build(study).ledger.numbers.values() if one.what == "final_reward")
+def test_trace_prints_what_how_and_rows(folder: Path, ledger: Ledger) -> None:
+    number = next(one for one in ledger.numbers.values() if one.what == "final_reward")
     found = trace(folder, number.id)
     assert found.number == number
     assert found.text.startswith(
@@ -78,8 +84,9 @@ def test_trace_prints_what_how_and_rows(folder: Path, study: Study) -> None:
     assert found.rows["key"].iloc[0] in found.text
 
 
-def test_trace_of_a_statement_prints_its_rows_and_the_cells_behind_them(folder: Path, study: Study) -> None:
-    numbers = build(study).ledger.numbers.values()
+@pytest.mark.usefixtures("opened")
+def test_trace_of_a_statement_prints_its_rows_and_the_cells_behind_them(folder: Path, ledger: Ledger) -> None:
+    numbers = ledger.numbers.values()
     statement = next(one for one in numbers if one.text.startswith("Lag 16: the median ESS ratio"))
     found = trace(folder, statement.id)
     assert set(found.rows["staleness"]) == {16}
@@ -90,16 +97,18 @@ def test_trace_of_a_statement_prints_its_rows_and_the_cells_behind_them(folder: 
     assert all(key in found.text for key in statement.keys)
 
 
-def test_nothing_is_printed_of_an_empty_table(folder: Path, study: Study) -> None:
-    numbers = build(study).ledger.numbers.values()
+@pytest.mark.usefixtures("opened")
+def test_nothing_is_printed_of_an_empty_table(folder: Path, ledger: Ledger) -> None:
+    numbers = ledger.numbers.values()
     found = trace(folder, next(one.id for one in numbers if one.text.startswith("Lag 16: the median ESS ratio")))
     empty = replace(found, rows=found.rows.iloc[:0], cells=found.cells.iloc[:0])
     assert "Empty DataFrame" not in empty.text
     assert empty.text.endswith("\n  computed from no cells")
 
 
-def test_a_statement_of_an_analysis_is_found_though_the_report_leaves_it_out(folder: Path, study: Study) -> None:
-    shown = {one.text for one in build(study).ledger.numbers.values()}
+@pytest.mark.usefixtures("opened")
+def test_a_statement_of_an_analysis_is_found_though_the_report_leaves_it_out(folder: Path, ledger: Ledger) -> None:
+    shown = {one.text for one in ledger.numbers.values()}
     left_out = next(one for one in run("prediction", folder).statements if one.text not in shown)
     found = trace(folder, statement_id("prediction", left_out.text))
     assert found.number.text == left_out.text
@@ -107,8 +116,9 @@ def test_a_statement_of_an_analysis_is_found_though_the_report_leaves_it_out(fol
     assert "of `vcpo-bench lab analyze prediction`" in found.text
 
 
-def test_an_unknown_id_gets_close_ones(folder: Path, study: Study) -> None:
-    known = next(iter(build(study).ledger.numbers))
+@pytest.mark.usefixtures("opened")
+def test_an_unknown_id_gets_close_ones(folder: Path, ledger: Ledger) -> None:
+    known = next(iter(ledger.numbers))
     with pytest.raises(UsageError, match=f"no number or statement .*; close are .*{known[:-1]}"):
         trace(folder, known[:-1] + ("0" if known[-1] != "0" else "1"))
 

@@ -16,6 +16,8 @@ from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.step_facts import EPISODE_FACTS
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 SHAPE = CellShape(seed=3, prompts=2, responses=3, tokens=10)
 
 

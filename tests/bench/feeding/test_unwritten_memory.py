@@ -11,6 +11,8 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.checkpoint import TENSORS_FILE
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 CONFIG = CellConfig(
     method="clip", task="walk-eos", regime="inflight", staleness=3, prompts=2, responses=4, steps=6, seed=0
 )

@@ -12,6 +12,8 @@ from vcpo_bench.bench.optimizers.catalog import OPTIMIZERS
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 EXPRESSIONS = [
     *OPTIMIZERS.names(),
     "adamw(beta2=0.98)",
@@ -20,11 +22,6 @@ EXPRESSIONS = [
     "sgd(momentum=0.9,nesterov=on)",
     "muon(scale=spectral)",
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trainer, "_evaluate", lambda self: None)  # most of the time, and no concern of an optimizer
 
 
 def trainer_of(optimizer: str = "adamw", **more: object) -> Trainer:

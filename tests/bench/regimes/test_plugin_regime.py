@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from command_line import call
+from command_line import call, call_here
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from regime_expressions import regimes
@@ -89,7 +89,7 @@ def test_it_is_planned_trained_and_forked(written: Path, tmp_path: Path) -> None
     out = tmp_path / "out"
     run = ["run", "--methods", "clip", "--regime", "written-regime(every=1)", "--staleness", "2", "--seeds", "1"]
     run += ["--steps", "6", "--prompts", "2", "--responses", "2", "--no-controls", "--jobs", "1", "--out", str(out)]
-    done = call(*run, "--plugin", str(written))
+    done = call_here(*run, "--plugin", str(written))
     assert done.exit_code == 0, done.output
     (folder,) = (out / "cells").iterdir()
     cell = read_cell(folder)

@@ -20,6 +20,8 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 VIRTUAL = "async(clock=virtual,sampler=1.5,straggler=0.1,slots=2"
 EXPRESSIONS = [
     "fifo(engine_noise=0.1,publish_every=2)",
@@ -77,7 +79,7 @@ def same_weights(first: Trainer, second: Trainer) -> bool:
     return all(torch.equal(a, b) for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("task", ["chain", "walk-eos"])
+@pytest.mark.parametrize("task", [pytest.param("chain", marks=pytest.mark.slow), "walk-eos"])
 def test_lag_zero_is_the_same_run_in_every_regime(task: str) -> None:
     reference = run(trainer("fifo", 0, task=task, steps=4))
     for name in REGIMES.names():

@@ -17,6 +17,8 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.errors import DamagedResultError, VcpoBenchError
 from vcpo_bench.files.checksums import write_sealed
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 LAG = 1
 SIZES = {"steps": 5, "prompts": 2, "responses": 4}
 Recorded = Callable[..., RecordedCell]

@@ -23,6 +23,8 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError, VcpoBenchError
 from vcpo_bench.files.checksums import write_sealed
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 AT, STEPS, LAG = 5, 9, 2
 SIZES = {"steps": STEPS, "prompts": 2, "responses": 4}
 Recorded = Callable[..., RecordedCell]

@@ -21,6 +21,8 @@ from vcpo_bench.methods import parse_method
 from vcpo_bench.records import PROBES
 from vcpo_bench.reports.terminal.probe_table import probe_tables, read_probe
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 STEPS, LAG = 8, 3
 SIZES = {"steps": STEPS, "prompts": 3, "responses": 4}
 Recorded = Callable[..., RecordedCell]

@@ -24,6 +24,8 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 T, VOCABULARY = 8, 12
 
 
@@ -144,11 +146,11 @@ def recorded(folder: Path, engine: type[CopyEngine] | None, regime: str = "fifo"
     [
         "fifo",
         "fifo(engine_noise=bf16)",
-        "fifo(engine_noise=0.05)",
+        pytest.param("fifo(engine_noise=0.05)", marks=pytest.mark.slow),
         "fifo(mask_replay=on,top_p=0.8)",
         "inflight(cache=recompute)",
         "async(clock=virtual,slots=2)",
-        "fifo(router_noise=0.4)",
+        pytest.param("fifo(router_noise=0.4)", marks=pytest.mark.slow),
     ],
 )
 def test_an_honest_run_is_true(tmp_path: Path, regime: str) -> None:

@@ -18,13 +18,13 @@ from patience import within
 
 KILLS = int(os.environ.get("KILLS", "3"))
 GRID = ["--methods", "vcpo,clip", "--staleness", "2", "--seeds", "1", "--task", "walk-eos", "--steps", "40"]
-SMALL = ["--prompts", "4", "--responses", "4", "--quiet", "--jobs", "2", "--keep-checkpoints", "every=20"]
+SMALL = ["--prompts", "4", "--responses", "4", "--quiet", "--keep-checkpoints", "every=20"]
 
 
-def start(out: Path) -> subprocess.Popen[bytes]:
+def start(out: Path, jobs: int = 2) -> subprocess.Popen[bytes]:
     """The command in a process group of its own, with a checkpoint at every update."""
     environment = {**os.environ, "VCPO_BENCH_CHECKPOINT_SECONDS": "0"}
-    arguments = [sys.executable, "-m", "vcpo_bench", "run", *GRID, *SMALL, "--out", str(out)]
+    arguments = [sys.executable, "-m", "vcpo_bench", "run", *GRID, *SMALL, "--jobs", str(jobs), "--out", str(out)]
     return subprocess.Popen(
         arguments,
         env=environment,
@@ -121,7 +121,7 @@ def kill(process: subprocess.Popen[bytes], victim: str, chance: random.Random) -
 
 
 def test_ctrl_c_is_one_line_and_130(tmp_path: Path) -> None:
-    process = start(tmp_path / "run")
+    process = start(tmp_path / "run", jobs=1)
     at_work(tmp_path / "run", process)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=within(60))

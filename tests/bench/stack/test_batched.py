@@ -21,6 +21,8 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.methods import Update
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 TOLERANCES = {6: 1e-5, 40: 1e-4}
 """By number of updates, as training amplifies rounding. Relative; absolute for log-weights that are only rounding."""
 

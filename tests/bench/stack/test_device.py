@@ -5,12 +5,20 @@ the optimizer. Policies on the mock device are no views of the stack, so a check
 """
 
 import multiprocessing
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import stacked_on_mock
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[ProcessPoolExecutor]:
+    """A process for the device, which cannot be undone."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield pool
 
 
 @pytest.mark.parametrize(
@@ -21,22 +29,22 @@ import stacked_on_mock
         pytest.param(["clip+kl(beta=0.1)", "m2po", "clip"], "chain", marks=pytest.mark.slow),
     ],
 )
-def test_a_stack_trains_on_it_as_on_the_cpu(methods: list[str], task: str) -> None:
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
-        there = elsewhere.submit(stacked_on_mock.grad_norms_on_mock, methods, task, 4)
-        here = stacked_on_mock.grad_norms(methods, task, 4)
-        for ours, theirs in zip(here, there.result(), strict=True):
-            # a batch without a gradient leaves a norm of rounding, hence the absolute part
-            np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-6)
+def test_a_stack_trains_on_it_as_on_the_cpu(elsewhere: ProcessPoolExecutor, methods: list[str], task: str) -> None:
+    there = elsewhere.submit(stacked_on_mock.grad_norms_on_mock, methods, task, 4)
+    here = stacked_on_mock.grad_norms(methods, task, 4)
+    for ours, theirs in zip(here, there.result(), strict=True):
+        # a batch without a gradient leaves a norm of rounding, hence the absolute part
+        np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     "methods", [["vcpo", "vcpo"], pytest.param(["clip", "reinforce+gac", "clip"], marks=pytest.mark.slow)]
 )
-def test_a_stack_goes_on_from_checkpoints_on_it(methods: list[str], tmp_path: Path) -> None:
+def test_a_stack_goes_on_from_checkpoints_on_it(
+    elsewhere: ProcessPoolExecutor, methods: list[str], tmp_path: Path
+) -> None:
     """Moments and steps of the optimizer of all cells reach the checkpoint of each, and come back."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
-        whole, resumed = elsewhere.submit(stacked_on_mock.resumed_on_mock, methods, "chain", 4, tmp_path).result()
+    whole, resumed = elsewhere.submit(stacked_on_mock.resumed_on_mock, methods, "chain", 4, tmp_path).result()
     for ours, theirs in zip(resumed, whole, strict=True):
         assert len(ours) == 4
         np.testing.assert_array_equal(ours, theirs)

@@ -12,6 +12,8 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 PARTS = 8
 """Parts of the longest test, each with every eighth method."""
 

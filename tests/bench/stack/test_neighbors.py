@@ -12,6 +12,8 @@ from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import MAX_SKIPPED, Trainer
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 
 def poisoned(trainer: Trainer) -> Trainer:
     """With weights that are not numbers."""

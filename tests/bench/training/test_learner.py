@@ -21,6 +21,8 @@ from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import parse_method
 from vcpo_bench.records import STEPS_FILE
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 
 def small(method: str = "reinforce", staleness: int = 0, **more: object) -> Trainer:
     config = {"task": "walk-eos", "prompts": 4, "responses": 4, "steps": 6, "eval_every": 100, "lr_warmup": 0} | more

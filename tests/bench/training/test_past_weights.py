@@ -13,6 +13,8 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.methods import Batch, parse_method
 from vcpo_bench.records import STEPS_FILE
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 RULES = ["reinforce+gap-aware", "reinforce+dc-asgd", "reinforce+drift-cap", "reinforce+update-norm(radius=0.01)"]
 
 

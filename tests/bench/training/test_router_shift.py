@@ -17,6 +17,8 @@ from vcpo_bench.bench.training.routing import router_shift
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories, join
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 NOISY = "fifo(router_noise=0.4)"
 NEEDS = frozenset({"router_shift"})
 

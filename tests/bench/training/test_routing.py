@@ -14,6 +14,8 @@ from vcpo_bench.bench.training.routing import differ, scores_of
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.records import STEPS_FILE
 
+pytestmark = pytest.mark.usefixtures("no_evaluations")
+
 NOISY = "fifo(router_noise=0.4)"
 CHANGES = ("routers_changed", "routers_changed_engine", "routers_changed_lag", "tokens_rerouted")
 

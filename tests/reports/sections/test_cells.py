@@ -101,17 +101,6 @@ def test_many_cells_are_folded_by_everything_but_the_seed(
     assert line in text
 
 
-def test_drawing_reads_no_column_of_the_updates_again(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = build(study)
-    assert "lag_max" not in study.results._columns
-
-    def again(*_: object) -> None:
-        raise AssertionError("a figure needs columns that were released")
-
-    monkeypatch.setattr(study.results, "_read_columns", again)
-    assert "<svg" in render_document(document, cell_pages(study))
-
-
 def test_a_document_without_cells_has_no_cell_section(study: Study) -> None:
     document = build(study)
     document.sections = document.sections[:2]

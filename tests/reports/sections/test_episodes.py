@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.results import load
+from vcpo_bench.reports.document import Document, Section
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.sections.cell_pages import anchor
 from vcpo_bench.reports.sections.episodes import EPISODES_SHOWN, EVALUATIONS_SHOWN, RUNS_PER_OUTCOME, blocks
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.html import render
+from vcpo_bench.reports.writers.html import render_document
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,8 @@ def test_where_no_run_failed_the_survivors_are_shown(
 
 
 def test_what_a_model_writes_is_escaped(told: Study) -> None:
-    page = render(told)
+    ledger = Ledger()
+    page = render_document(Document("told", [Section("episodes", "Episodes", blocks(told, ledger))], ledger), [])
     assert "prompt 0 &lt;b&gt; at 0" in page
     assert "prompt 0 <b>" not in page
 

@@ -125,35 +125,22 @@ def test_one_cell_is_enough(make_results: Callable[..., Path], tmp_path: Path) -
     assert "1 training run: 1 method on chain" in text
 
 
-def test_only_failures_and_running_cells(make_results: Callable[..., Path], tmp_path: Path) -> None:
-    shapes = {"vcpo": "error"}
-    make_results(
-        tmp_path / "bad",
-        methods=("vcpo", "tis"),
-        lags=(4,),
-        seeds=(0,),
-        steps=60,
-        controls=False,
-        shapes=shapes,
-        partial=("tis",),
-    )
-    text = render(Study(load(tmp_path / "bad", include_partial=True)))
+def test_only_failures_running_cells_and_damaged_files_without_the_path_to_them(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    shapes, methods = {"vcpo": "error"}, ("vcpo", "tis", "clip")
+    few = {"methods": methods, "lags": (4,), "seeds": (0,), "steps": 60, "controls": False}
+    root = make_results(tmp_path / "secret" / "bad", shapes=shapes, partial=("tis",), **few)
+    (next((root / "cells").glob("*clip*")) / "cell.json").write_text("{broken")
+    text = render(Study(load(root, include_partial=True)))
     Checker(text)
     assert "1 error" in text
     assert "1 partial" in text
-    with pytest.raises(UsageError, match="not a results folder"):
-        write_page(tmp_path, tmp_path / "x.html")
-
-
-def test_damaged_files_are_named_without_the_path_to_them(make_results: Callable[..., Path], tmp_path: Path) -> None:
-    root = make_results(
-        tmp_path / "secret" / "r", methods=("vcpo", "tis"), lags=(1,), seeds=(0,), steps=30, controls=False
-    )
-    (next((root / "cells").glob("*tis*")) / "cell.json").write_text("{broken")
-    text = render(Study(load(root)))
     assert "cell.json cannot be read" in text
     assert "secret" not in text
-    assert "r/cells/" in text
+    assert "bad/cells/" in text
+    with pytest.raises(UsageError, match="not a results folder"):
+        write_page(tmp_path, tmp_path / "x.html")
 
 
 def test_strings_full_of_html_stay_strings(make_results: Callable[..., Path], tmp_path: Path) -> None:

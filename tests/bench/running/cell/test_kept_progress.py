@@ -21,6 +21,8 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.files import checksums
 from vcpo_bench.records.settings import CellSettings
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 STEPS = 6
 SPEC = GridSpec(
     ("vcpo",), (1,), (0,), ("walk-eos",), settings=CellSettings(steps=STEPS, prompts=2, responses=4), controls=False

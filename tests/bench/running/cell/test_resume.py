@@ -11,6 +11,8 @@ from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 
 def config(method: str, **more: object) -> CellConfig:
     values = {"task": "walk-eos", "prompts": 2, "responses": 4, "steps": 7, "staleness": 2, "eval_every": 3} | more

@@ -19,6 +19,8 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.records.settings import CellSettings
 
+pytestmark = pytest.mark.usefixtures("few_questions")
+
 SETTINGS = CellSettings(steps=12, prompts=2, responses=4, stop="2.5")
 SPEC = GridSpec(("clip",), (1,), (0,), ("walk-eos",), settings=SETTINGS, controls=False)
 
