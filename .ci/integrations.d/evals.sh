@@ -4,7 +4,7 @@
 # minutes: 6
 # covers: bench/outside/* bench/policies/* bench/tasks/* bench/cells/* analysis/logs/* records/* files/* naming/*
 # covers: errors.py tests/integrations/test_wandb.py tests/integrations/test_foreign_logs.py
-# covers: tests/integrations/test_lm_eval*.py tests/helpers/patience.py
+# covers: tests/integrations/test_lm_eval*.py tests/helpers/patience.py tests/helpers/tracked_runs.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

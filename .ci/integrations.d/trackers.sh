@@ -2,7 +2,7 @@
 # The mirrors to the real TensorBoard, MLflow and trackio, read back with their own readers, and what cannot hurt a run.
 # minutes: 3.5
 # covers: bench/outside/* records/* files/* naming/* errors.py tests/integrations/test_trackers.py
-# covers: tests/helpers/patience.py
+# covers: tests/helpers/patience.py tests/helpers/tracked_runs.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

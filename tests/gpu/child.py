@@ -46,7 +46,6 @@ def _ending(job: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
             job["device"],
             job["tiny"],
             folder / "work",
-            folder / "home",
             lambda: float(job["seconds"]) - (perf_counter() - BEGAN),
             keep,
         )

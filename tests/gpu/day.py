@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import launch
 import ledger
-import parcel
 import stages
 import summary
 from launch import Place, measure
@@ -46,9 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(summary.page(asked.out))
         return 0
     place = Place.of(asked.device, asked.tiny, asked.work)
-    parcel.unpack(asked.resume, place.folder)
     left, failed = _run(asked, place)
-    parcel.gather(place, asked.out)
+    ledger.gather(place, asked.out)
     if left:
         print(f"left for another call: {', '.join(left)}")
     return 1 if failed else 3 if left else 0
@@ -86,9 +84,8 @@ def _stages(text: str) -> list[int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 4, several as 1,2, or all")
-    parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: a few small files")
+    parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: one small file")
     parser.add_argument("--work", type=Path, default=WORK, help="what stays on the machine between calls")
-    parser.add_argument("--resume", type=Path, nargs="*", default=(), help="archives of an earlier --out")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu", "mock"))
     parser.add_argument("--tiny", action="store_true", help="sizes of seconds on a CPU; the numbers mean nothing")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of this call")

@@ -31,8 +31,7 @@ class Setup:
     Attributes:
         device: `cuda`; `cpu` or `mock:0` to prove that the code works.
         tiny: Sizes that take seconds on a CPU; the numbers mean nothing.
-        work: Folder that stays on the machine between calls (models, runs that only their summary is wanted of).
-        home: Folder whose ended runs also go home, so that another machine can continue.
+        work: Folder that stays on the machine between calls (models, runs).
         seconds: What is left for this measurement in this call.
         keep: Takes what is known so far; it is the result if the process dies.
     """
@@ -40,7 +39,6 @@ class Setup:
     device: str
     tiny: bool
     work: Path
-    home: Path
     seconds: Callable[[], float]
     keep: Callable[[Result], None] = lambda result: None
 

@@ -30,7 +30,7 @@ class Place:
     Attributes:
         device: As torch names it.
         tiny: See `kit.Setup`.
-        folder: Holds the records, `home` and `work`; see `kit.Setup`.
+        folder: Holds the records, and `work`; see `kit.Setup`.
     """
 
     device: str
@@ -41,8 +41,7 @@ class Place:
     def of(cls, device: str, tiny: bool, work: Path) -> Place:
         """The place, made where it is not there yet."""
         folder = work.resolve() / f"{device}{'-tiny' * tiny}"
-        for part in ("home", "work"):
-            (folder / part).mkdir(parents=True, exist_ok=True)
+        (folder / "work").mkdir(parents=True, exist_ok=True)
         carried.import_path(folder)  # makes its link, which measurements that begin together would make at once
         return cls("mock:0" if device == "mock" else device, tiny, folder)
 

@@ -1,4 +1,7 @@
-"""The file that a measurement leaves: `stageN-NAME.json`, with status, result, hardware, versions and date."""
+"""The file that a measurement leaves: `stageN-NAME.json`, with status, result, hardware, versions and date.
+
+What comes home is one file of them all.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import stages
 from stages import Step
 
 if TYPE_CHECKING:
@@ -37,3 +41,14 @@ def in_turn(steps: list[Step], stage: int, place: Place) -> list[Step]:
     found = [(step, read(path_of(place.folder, stage, step.name)).get("status")) for step in wanted]
     left = [(step, status) for step, status in found if status not in DONE]
     return [step for step, status in sorted(left, key=lambda each: each[1] == "failed")]
+
+
+def gather(place: Place, out: Path) -> None:
+    """Write `gpu-day-PLACE.json`: the records that are there, as the stages have them."""
+    every = (path_of(place.folder, stage, step.name) for stage, steps in stages.STAGES.items() for step in steps)
+    write(out / f"gpu-day-{place.name}.json", {"measurements": [read(path) for path in every if path.is_file()]})
+
+
+def measurements(out: Path) -> list[dict[str, Any]]:
+    """Every measurement in a folder of results."""
+    return [facts for path in sorted(out.glob("gpu-day-*.json")) for facts in read(path)["measurements"]]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import parcel
+import ledger
 
 
 def page(out: Path) -> str:
     """All measurements of a folder, stage by stage; those that did not end well say why, and what is known."""
-    return "\n".join(line for facts in parcel.measurements(out) for line in _section(facts))
+    return "\n".join(line for facts in ledger.measurements(out) for line in _section(facts))
 
 
 def _section(facts: dict[str, Any]) -> Iterator[str]:

@@ -95,6 +95,7 @@ def test_what_is_left_has_an_exit_code_of_its_own_and_keeps_what_is_known(faked:
     assert records(faked / "none") == {}
 
 
+@pytest.mark.slow
 def test_the_next_measurement_has_a_process_of_its_own(faked: Path) -> None:
     """After an error that lasts until the process ends, the others are measured; what was known is recorded."""
     assert call(faked, "--stage", "3") == 1
@@ -134,33 +135,6 @@ def test_sizes_and_devices_are_kept_apart(faked: Path) -> None:
     stages.STAGES[2].append(Step("larger", "fakes:works", 300, twin=True))
     counts = [len(day.ledger.in_turn(stages.STAGES[2], 2, place(faked, "mock", tiny))) for tiny in (True, False)]
     assert counts == [2, 3]
-
-
-def test_another_machine_continues_from_what_came_home(faked: Path) -> None:
-    cell = place(faked).folder / "home/diagram/cells/one"
-    for path in (cell / "cell.json", cell.with_name("running") / "state"):
-        path.parent.mkdir(parents=True)
-        path.write_text("{}")
-    recorded(faked, 1, "works", status="ok")
-    assert call(faked, "--stage", "1", "--limit", "0") == 3
-    archive = faked / "out/gpu-day-cpu-tiny-1.tar.gz"
-    assert sorted(path.name for path in (faked / "out").iterdir()) == [archive.name, "gpu-day-cpu-tiny.json"]
-    assert call(faked / "there", "--stage", "1", "--limit", "0", "--resume", str(archive)) == 3
-    assert records(faked / "there")["works"] == records(faked)["works"]
-    there = faked / "there" / "work" / "cpu-tiny" / "home/diagram/cells"
-    assert [path.name for path in there.iterdir()] == ["one"]
-
-
-def test_what_comes_home_is_cut_into_archives(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(3):
-        cell = faked / f"work/cpu-tiny/home/diagram/cells/{number}"
-        cell.mkdir(parents=True)
-        (cell / "cell.json").write_bytes(torch.randint(256, (200_000,), dtype=torch.uint8).numpy().tobytes())
-    monkeypatch.setattr(day.parcel, "PART_BYTES", 250_000)
-    assert call(faked, "--limit", "0") == 3
-    sizes = [path.stat().st_size for path in sorted((faked / "out").glob("*.tar.gz"))]
-    assert len(sizes) == 2
-    assert max(sizes) < 450_000
 
 
 def test_the_summary_is_markdown(faked: Path, capsys: pytest.CaptureFixture[str]) -> None:

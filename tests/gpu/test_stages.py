@@ -16,7 +16,7 @@ from stages import equality, norms, stack
 
 
 def setup(folder: Path) -> kit.Setup:
-    return kit.Setup("cpu", True, folder, folder, lambda: 60.0)
+    return kit.Setup("cpu", True, folder, lambda: 60.0)
 
 
 def test_a_wrong_gradient_is_noticed_and_the_others_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +40,7 @@ def test_the_same_device_gives_the_same_gradient(name: str) -> None:
     assert equality._gradient_error(name, "cpu") == 0.0
 
 
+@pytest.mark.slow
 def test_an_update_on_the_mock_device_mixes_no_devices() -> None:
     """Where tensors of two devices meet, the mock device raises as a GPU does."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import tracked_runs
 from patience import within
 
 pytest.importorskip(
@@ -29,39 +27,20 @@ pytest.importorskip(
 pytest.importorskip("mlflow", exc_type=ImportError, reason="runs in .ci/integrations trackers")
 pytest.importorskip("trackio", exc_type=ImportError, reason="runs in .ci/integrations trackers")
 
-RUN = [sys.executable, "-m", "vcpo_bench", "run", "--methods", "clip", "--staleness", "2", "--seeds", "1", "--prompts"]
-RUN += ["4", "--responses", "4", "--task", "walk-eos", "--steps", "30", "--jobs", "1", "--no-controls", "--quiet"]
-
-
-def environment(home: Path, **more: str) -> dict[str, str]:
-    home.mkdir(exist_ok=True)
-    quick = {"VCPO_BENCH_CHECKPOINT_SECONDS": "0", "VCPO_BENCH_MIRROR_LOOK_SECONDS": "0.2"}
-    return {**os.environ, "HOME": str(home), **quick, **more}
-
-
-def wait_for(found: Callable[[], Any], seconds: float = 120.0) -> None:
-    end = time.monotonic() + within(seconds)
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
 
 @pytest.fixture(scope="module")
 def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose command is killed once both trackers have part of it, and then run again."""
     root = tmp_path_factory.mktemp("trackers")
     out = root / "run"
-    command = [*RUN, "--out", str(out), "--report-to", "tensorboard,mlflow,trackio(project=lag)"]
-    process = subprocess.Popen(command, env=environment(root / "home"), start_new_session=True)
+    trackers = "tensorboard,mlflow,trackio(project=lag)"
+    command = [*tracked_runs.RUN, "--steps", "30", "--out", str(out), "--report-to", trackers]
     database = out / "trackio" / "lag.db"
-    wait_for(
-        lambda: process.poll() is not None or (list((out / "tensorboard").glob("*/events*")) and database.exists())
+    tracked_runs.killed_once(
+        command, root / "home", lambda: list(out.glob("tensorboard/*/events*")) and database.exists()
     )
-    assert process.poll() is None, "it ended before it could be killed"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    done = subprocess.run(command, env=environment(root / "home"), check=True, timeout=within(300), capture_output=True)
-    assert done.stderr == b""
+    done = tracked_runs.run(30, out, trackers, root / "home")
+    assert (done.returncode, done.stderr) == (0, "")
     return out
 
 
@@ -141,7 +120,7 @@ def test_trackio_has_every_recorded_number_once(mirrored: Path) -> None:
 def test_trackio_knows_the_settings_and_how_the_cell_ended(mirrored: Path) -> None:
     facts, _ = recorded(mirrored)
     code = "import json, trackio; print(json.dumps([[one.name, one.config] for one in trackio.Api().runs('lag')]))"
-    with_database = environment(mirrored.parent / "home", TRACKIO_DIR=str(mirrored / "trackio"))
+    with_database = tracked_runs.environment(mirrored.parent / "home", TRACKIO_DIR=str(mirrored / "trackio"))
     done = subprocess.run(
         [sys.executable, "-c", code], env=with_database, check=True, capture_output=True, text=True, timeout=within(120)
     )
@@ -160,17 +139,7 @@ def test_nothing_is_written_outside_the_results_folder(mirrored: Path) -> None:
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
-    command = [sys.executable, "-m", "vcpo_bench", "results", "mirror", str(mirrored), "--to", "trackio(project=other)"]
-    for count in ("1 cell", "no cells"):
-        done = subprocess.run(
-            command,
-            env=environment(mirrored.parent / "home"),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=within(120),
-        )
-        assert done.stdout == f"{count} mirrored to trackio(project=other)\n"
+    tracked_runs.check_mirrors_what_is_missing_only(mirrored, "trackio(project=other)")
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
@@ -178,13 +147,7 @@ def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: s
     out = tmp_path / "run"
     (out / "cells").mkdir(parents=True)
     (out / name).touch()  # a file where the tracker's folder should be
-    done = subprocess.run(
-        [*RUN, "--out", str(out), "--report-to", name],
-        env=environment(tmp_path / "home"),
-        capture_output=True,
-        text=True,
-        timeout=within(300),
-    )
+    done = tracked_runs.run(30, out, name, tmp_path / "home")
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"warning: {name}: ")
@@ -198,14 +161,8 @@ def test_a_tracker_that_hangs_costs_a_warning(tmp_path: Path, name: str) -> None
     module.mkdir(parents=True)
     (module / "__init__.py").write_text("import time\ntime.sleep(3600)\n")
     path = os.pathsep.join([str(module.parent), os.environ.get("PYTHONPATH", "")])
-    hurried = environment(tmp_path / "home", PYTHONPATH=path, VCPO_BENCH_MIRROR_PATIENCE_SECONDS="2")
-    done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "run"), "--report-to", name],
-        env=hurried,
-        capture_output=True,
-        text=True,
-        timeout=within(300),
-    )
+    hurried = {"PYTHONPATH": path, "VCPO_BENCH_MIRROR_PATIENCE_SECONDS": "2"}
+    done = tracked_runs.run(30, tmp_path / "run", name, tmp_path / "home", **hurried)
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert f"{name}: no heartbeat for 2 seconds; the run continues without it" in line

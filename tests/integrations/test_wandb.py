@@ -5,25 +5,17 @@ Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where
 
 import json
 import math
-import os
-import signal
 import socket
 import struct
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from patience import within
+import tracked_runs
 
 pytest.importorskip("wandb", exc_type=ImportError, reason="runs in .ci/integrations evals")
-
-RUN = [sys.executable, "-m", "vcpo_bench", "run", "--methods", "clip", "--staleness", "2", "--seeds", "1", "--prompts"]
-RUN += ["4", "--responses", "4", "--task", "walk-eos", "--steps", "60", "--jobs", "1", "--no-controls", "--quiet"]
 
 
 def records(path: Path) -> Iterator[Any]:
@@ -49,24 +41,6 @@ def values(items: Any) -> dict[str, Any]:
     return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
-def environment(home: Path, **more: str) -> dict[str, str]:
-    home.mkdir(exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
-    return {
-        **kept,
-        "HOME": str(home),
-        "VCPO_BENCH_CHECKPOINT_SECONDS": "0",
-        "VCPO_BENCH_MIRROR_LOOK_SECONDS": "0.2",
-    } | more
-
-
-def wait_for(found: Any, seconds: float = 120.0) -> None:
-    end = time.monotonic() + within(seconds)
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def services() -> set[int]:
     """Running processes of wandb's service."""
     found = set()
@@ -84,15 +58,11 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose command is killed once part of it is mirrored, and then run again."""
     root = tmp_path_factory.mktemp("wandb")
     out = root / "run"
-    command = [*RUN, "--out", str(out), "--report-to", "wandb"]
+    command = [*tracked_runs.RUN, "--steps", "60", "--out", str(out), "--report-to", "wandb"]
     before = services()
-    process = subprocess.Popen(command, env=environment(root / "home"), start_new_session=True)
-    wait_for(lambda: process.poll() is not None or list((out / "wandb").glob("offline-run-*/*.wandb")))
-    assert process.poll() is None, "it ended before it could be killed"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    wait_for(lambda: not services() - before)
-    subprocess.run(command, env=environment(root / "home"), check=True, timeout=within(300))
+    tracked_runs.killed_once(command, root / "home", lambda: list(out.glob("wandb/offline-run-*/*.wandb")))
+    tracked_runs.wait_for(lambda: not services() - before)
+    assert tracked_runs.run(60, out, "wandb", root / "home").returncode == 0
     return out
 
 
@@ -128,17 +98,7 @@ def test_the_report_is_there_and_the_home_folder_is_not_touched(mirrored: Path) 
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
-    command = [sys.executable, "-m", "vcpo_bench", "results", "mirror", str(mirrored), "--to", "wandb(project=other)"]
-    for count in ("1 cell", "no cells"):
-        done = subprocess.run(
-            command,
-            env=environment(mirrored.parent / "home"),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=within(120),
-        )
-        assert done.stdout == f"{count} mirrored to wandb(project=other)\n"
+    tracked_runs.check_mirrors_what_is_missing_only(mirrored, "wandb(project=other)")
 
 
 def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
@@ -146,15 +106,10 @@ def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nowhere = {"WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "WANDB_API_KEY": "0" * 40}
         patience = {"VCPO_BENCH_MIRROR_PATIENCE_SECONDS": "8"}
-        done = subprocess.run(
-            [*RUN, "--out", str(tmp_path / "run"), "--report-to", "wandb(mode=online)"],
-            env=environment(tmp_path / "home", **nowhere, **patience),
-            capture_output=True,
-            text=True,
-            timeout=within(300),
-        )
+        home = tmp_path / "home"
+        done = tracked_runs.run(60, tmp_path / "run", "wandb(mode=online)", home, **nowhere, **patience)
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "wandb: no heartbeat for 8 seconds; the run continues without it" in done.stderr
     assert len(list((tmp_path / "run" / "cells").glob("*/cell.json"))) == 1
-    wait_for(lambda: not services() - before)
+    tracked_runs.wait_for(lambda: not services() - before)

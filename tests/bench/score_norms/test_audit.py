@@ -14,11 +14,6 @@ from vcpo_bench.bench.score_norms.linear import LinearRule
 from vcpo_bench.bench.score_norms.rules import LayerRule, RuledLayer, random_factors
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class WrongRule(LinearRule):
     """Adds a constant share of itself to the first trajectory, and takes it from the second."""
 

@@ -27,11 +27,6 @@ B, BOUND, EXACT = 8, 1e-3, 1e-5
 HALF = torch.bfloat16
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class Case(NamedTuple):
     """A layer's rule with its inputs, the exact norms, and the norms if products were rounded to bfloat16."""
 

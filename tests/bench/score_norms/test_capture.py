@@ -11,11 +11,6 @@ from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.score_norms.capture import Use, backward
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 def recorded(model: Net, soft: bool = False) -> tuple[list[Use], Tensor]:
     """The uses of a forward pass; with a soft prompt, no layer comes first."""
     norms = ScoreNorms(model)

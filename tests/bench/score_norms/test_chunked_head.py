@@ -16,11 +16,6 @@ from vcpo_bench.bench.score_norms.vocabulary import ChunkedVocabulary
 B, V, D = 5, 50, 8
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class Net(nn.Module):
     """Embedding, something in the middle, head; the last scores tokens either way."""
 

@@ -13,11 +13,6 @@ from vcpo_bench.bench.score_norms.fallback import splits
 T = 7
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 MIDDLES = {"table": WithTable, "table that counts nothing yet": lambda: WithTable(0.0), "causal attention": Attention}
 
 

@@ -13,11 +13,6 @@ from torch import Tensor, nn
 from vcpo_bench.bench.score_norms import GradientSums, InexactError, ScoreNorms, inner_products, noise_to_signal
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class Noisy(nn.Module):
     """A layer whose results depend on more than its arguments."""
 

@@ -13,11 +13,6 @@ from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen
 from vcpo_bench.bench.score_norms.errors import NotBatchedError
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class Positioned(Net):
     """Positions as a parameter, which `read` turns into something that is added to all rows."""
 

@@ -8,11 +8,6 @@ from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 def batch(B: int = 6, L: int = 12, T: int = 7, vocab: int = 11) -> tuple[Tensor, Tensor]:
     """Tokens with repeats, and a mask with an empty and a partly masked row."""
     generator = torch.Generator().manual_seed(1)

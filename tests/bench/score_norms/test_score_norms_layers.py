@@ -11,11 +11,6 @@ from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
 from vcpo_bench.bench.score_norms.embedding import embedding_scale
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class HubNorm(nn.Module):
     """A root-mean-square norm as model hubs write it; `plus` is Gemma's way."""
 

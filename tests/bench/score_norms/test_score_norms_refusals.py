@@ -9,11 +9,6 @@ from torch.utils.checkpoint import checkpoint
 from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 def test_a_model_used_in_another_way_than_before_is_refused() -> None:
     model, tokens = Net(nn.Linear(D, D)), some_tokens()
     norms = ScoreNorms(model)

@@ -11,11 +11,6 @@ from torch import Tensor, nn
 from vcpo_bench.bench.score_norms import GradientSums, InexactError, ScoreNorms, inner_products, noise_to_signal
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 class PackedModel(nn.Module):
     """One attention layer that sees only its own segment; the head sees only chosen positions."""
 

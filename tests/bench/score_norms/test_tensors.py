@@ -8,11 +8,6 @@ from torch import Tensor
 from vcpo_bench.bench.score_norms import ChunkedHead, GradientSums, ScoreNorms, inner_products, noise_to_signal
 
 
-@pytest.fixture(autouse=True)
-def same_numbers() -> None:
-    torch.manual_seed(0)
-
-
 def strided(x: Tensor) -> Tensor:
     """The same numbers in another order in memory."""
     return x.t().contiguous().t() if x.ndim == 2 else x.repeat_interleave(2)[::2]

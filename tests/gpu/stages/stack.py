@@ -106,7 +106,7 @@ def diagram(setup: Setup) -> Result:
     grid = ("--config", "phase", *setup.pick(full, tiny), "--jobs", jobs, "--stack", _STACK, "--device", setup.device)
     found: Result = {}
     for seed in range(setup.pick(SEEDS, 2)):
-        found = run_grid(setup, setup.home / "diagram", _outcomes, *grid, "--seeds", f"{seed}-{seed}")
+        found = run_grid(setup, setup.work / "diagram", _outcomes, *grid, "--seeds", f"{seed}-{seed}")
         setup.keep(found)
     return found
 

@@ -25,7 +25,7 @@ def test_the_device_refuses_mixed_operands(elsewhere: ProcessPoolExecutor) -> No
     ("method", "more"),
     [
         ("vcpo", {"record": "full"}),
-        ("vcpo", {"micro_tokens": 60}),
+        pytest.param("vcpo", {"micro_tokens": 60}, marks=pytest.mark.slow),
         ("clip", {"task": "chain", "record": "diagnostics"}),
         pytest.param("clip(anchor=proximal)", {"regime": "minibatch", "staleness": 3}, marks=pytest.mark.slow),
         pytest.param("reinforce+gac", {"regime": "async(clock=virtual)"}, marks=pytest.mark.slow),
