@@ -104,20 +104,13 @@ def test_realized_histogram_is_the_planned_one(regime: str) -> None:
     assert [sum(t for s, _, _, t in rows if s == u) for u in range(subject.updates)] == lengths
 
 
-SLOW = {"minibatch(epochs=2)", "inflight", "random", "random(trace=[0 2 3 1])", f"{VIRTUAL})"}
+RESUMED = [*EXPRESSIONS, f"{VIRTUAL})", f"{VIRTUAL},overflow=drop,engine_noise=0.1,mask_replay=on,top_p=0.8)"]
+SIMPLER = {"minibatch(epochs=2)", "inflight", "random", "random(trace=[0 2 3 1])", f"{VIRTUAL})"}
 """Each a simpler form of another."""
 
 
 @pytest.mark.parametrize(
-    "regime",
-    [
-        pytest.param(regime, marks=[pytest.mark.slow] * (regime in SLOW))
-        for regime in (
-            *EXPRESSIONS,
-            f"{VIRTUAL})",
-            f"{VIRTUAL},overflow=drop,engine_noise=0.1,mask_replay=on,top_p=0.8)",
-        )
-    ],
+    "regime", [pytest.param(regime, marks=[pytest.mark.slow] * (regime in SIMPLER)) for regime in RESUMED]
 )
 def test_resumed_with_a_full_queue_it_is_the_same_run(tmp_path: Path, regime: str) -> None:
     at = 5
