@@ -24,17 +24,13 @@ def boundaries(runs: pd.DataFrame, step: float = 2.0) -> pd.DataFrame:
         The columns of `UNIT`, `log2_rate`, `beyond` (whether the boundary lies beyond the ladder), and `onset` of the
         run at the first rate that failed.
     """
-    ladder = runs["lr"].min(), runs["lr"].max()
-    rows = [(*unit, *_boundary(own, step, ladder)) for unit, own in runs.groupby(UNIT)]
-    return pd.DataFrame(rows, columns=[*UNIT, "log2_rate", "beyond", "onset"])
-
-
-def _boundary(runs: pd.DataFrame, step: float, ladder: tuple[float, float]) -> tuple[float, bool, float]:
-    failed = runs[runs["failed"].astype(bool)].sort_values("lr")
-    if failed.empty:
-        return float(np.log2(ladder[1]) + np.log2(step) / 2), True, np.nan
-    first, onset = failed[["lr", "onset"]].iloc[0]
-    return float(np.log2(first) - np.log2(step) / 2), bool(np.isclose(first, ladder[0])), float(onset)
+    lowest, highest = runs["lr"].min(), runs["lr"].max()
+    failed = runs[runs["failed"].astype(bool)].sort_values("lr").drop_duplicates(UNIT)
+    found = runs[UNIT].drop_duplicates().sort_values(UNIT).merge(failed[[*UNIT, "lr", "onset"]], "left", UNIT)
+    first = found.pop("lr")
+    found["log2_rate"] = np.log2(first.fillna(step * highest)) - np.log2(step) / 2
+    found["beyond"] = first.isna() | np.isclose(first, lowest)
+    return found[[*UNIT, "log2_rate", "beyond", "onset"]].reset_index(drop=True)
 
 
 def rate(bounds: pd.DataFrame) -> float:
