@@ -35,7 +35,7 @@ def make(folder: Path, make_results: Make, seeds: tuple[int, ...]) -> Study:
     """Failures, halves of vcpo, trajectories, and on-policy runs whose KL is rounding noise, at first at lag 16 too."""
     shapes = {"reinforce": "collapsed", "tis": "collapsed"}
     methods = ("vcpo", "vcpo(ess=off)", "tis")
-    make_results(folder, methods=methods, lags=(1, 16), seeds=seeds, steps=60, shapes=shapes, record="full")
+    make_results(folder, methods=methods, lags=(1, 16), seeds=seeds, steps=60, shapes=shapes, record="full", sample_every=30)
     import pandas as pd
 
     for file in folder.glob(f"cells/*/{STEPS_FILE}"):
@@ -48,12 +48,13 @@ def make(folder: Path, make_results: Make, seeds: tuple[int, ...]) -> Study:
     return Study(load(folder))
 
 
-def drawn(study: Study, sheet: Sheet) -> list[Plot]:
+def pictures_of(study: Study) -> list[Picture]:
+    reported = [one for section in build(study).sections for one in section.blocks if isinstance(one, Picture)]
+    return [*reported, *(Picture(name, partial(draw, study)) for name, draw in PUBLISHED.items())]
+
+
+def drawn(pictures: list[Picture], sheet: Sheet) -> list[Plot]:
     with drawing(sheet.font_size):
-        pictures = [
-            *(block for section in build(study).sections for block in section.blocks if isinstance(block, Picture)),
-            *(Picture(name, partial(draw, study)) for name, draw in PUBLISHED.items()),
-        ]
         plots = {one.name: one.draw(sheet) for one in pictures}
         found = [plot for plot in plots.values() if plot is not None]
         assert [plot.name for plot in found] == [name for name, plot in plots.items() if plot is not None]
@@ -69,7 +70,8 @@ def study(make_results: Make, tmp_path_factory: pytest.TempPathFactory) -> Study
 
 @pytest.fixture(scope="module")
 def figures(study: Study) -> list[Plot]:
-    return [*drawn(study, Sheet()), *drawn(study, sheets("icml")[0]), *drawn(study, sheets("beamer")[0])]
+    pictures = pictures_of(study)
+    return [plot for sheet in (Sheet(), sheets("icml")[0], sheets("beamer")[0]) for plot in drawn(pictures, sheet)]
 
 
 def test_all_kinds_of_figures_are_looked_at(figures: list[Plot]) -> None:
@@ -178,7 +180,7 @@ def test_captions_say_how_many_and_how_sure(figures: list[Plot]) -> None:
 def test_captions_of_one_seed_promise_no_interval(make_results: Make, tmp_path: Path) -> None:
     single = make(tmp_path / "r", make_results, (0,))
     pooled = {"survival", "ess-vs-collapse"}  # of several runs, where there are any
-    for plot in drawn(single, Sheet()):
+    for plot in drawn(pictures_of(single), Sheet()):
         if plot.lines and plot.name not in pooled:
             assert not re.search("95%|quartiles|smallest to largest", plot.caption), plot.caption
             assert all(line.low is None for line in plot.lines), plot.name
