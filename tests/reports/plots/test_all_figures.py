@@ -35,7 +35,8 @@ def make(folder: Path, make_results: Make, seeds: tuple[int, ...]) -> Study:
     """Failures, halves of vcpo, trajectories, and on-policy runs whose KL is rounding noise, at first at lag 16 too."""
     shapes = {"reinforce": "collapsed", "tis": "collapsed"}
     methods = ("vcpo", "vcpo(ess=off)", "tis")
-    make_results(folder, methods=methods, lags=(1, 16), seeds=seeds, steps=60, shapes=shapes, record="full", sample_every=30)
+    grid = {"methods": methods, "lags": (1, 16), "seeds": seeds}
+    make_results(folder, steps=60, shapes=shapes, record="full", sample_every=30, **grid)
     import pandas as pd
 
     for file in folder.glob(f"cells/*/{STEPS_FILE}"):
