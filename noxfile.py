@@ -1,6 +1,5 @@
 """Entry points of development: `nox -l` lists them, `nox -s NAME` runs one, arguments follow after `--`."""
 
-import ast
 import shutil
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types, by mypy; `nox -s integrations -- pyright` asks Pyright."""
+    """Types, by mypy; `.ci/integrations pyright` asks Pyright."""
     session.install(".[test]")
     session.run("mypy")
 
@@ -72,18 +71,3 @@ def mutants(session: nox.Session) -> None:
     session.chdir(folder)
     session.run("mutmut", "run", env=ONE_THREAD)
     session.run("mutmut", "results")
-
-
-@nox.session(venv_backend="none")
-def integrations(session: nox.Session) -> None:
-    """Tests against third-party stacks, each in its own environment; arguments name some of them."""
-    for name in session.posargs or sorted(path.stem for path in ROOT.glob(".ci/integrations.d/*.sh")):
-        session.run(".ci/integrations", name, external=True)
-
-
-@nox.session(venv_backend="none")
-def benchmarks(session: nox.Session) -> None:
-    """Lists the timing benchmarks: scripts to run alone on a machine."""
-    for path in sorted(ROOT.glob("tests/benchmarks/*.py")):
-        summary = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
-        session.log(f"python {path.relative_to(ROOT)}: {summary}")
