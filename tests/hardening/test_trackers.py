@@ -15,8 +15,6 @@ from vcpo_bench.bench.outside.trackers.wandb import Wandb
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.folders import working_at_root
 
-PLANTED = "[default]\nbase_url = http://evil.example\n"
-
 
 @pytest.mark.parametrize("mode", ["offline", "online"])
 def test_wandb_takes_no_settings_from_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
@@ -38,22 +36,6 @@ def test_wandb_takes_no_settings_from_the_folder(tmp_path: Path, monkeypatch: py
     Wandb(mode=mode).connect(tmp_path)
     assert read == [(Path("/"), os.devnull if mode == "offline" else None)]
     assert Path.cwd() == tmp_path
-
-
-def test_the_real_wandb_takes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wandb = pytest.importorskip("wandb", exc_type=ImportError, reason="runs in .ci/integrations trackers")
-    for file in (tmp_path / "wandb" / "settings", tmp_path / "wandb" / ".cache" / "config" / "settings"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(PLANTED)
-    monkeypatch.chdir(tmp_path)
-    before = dict(os.environ)
-    try:
-        Wandb().connect(tmp_path)
-        assert "evil" not in wandb.setup().settings.base_url
-    finally:
-        wandb.teardown()
-        os.environ.clear()
-        os.environ.update(before)
 
 
 @pytest.mark.parametrize("tracker", ["tensorboard", "trackio", "wandb"])

@@ -58,6 +58,13 @@ def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
     assert again.strip() == text_task("reasoning-gym(chain_sum)").item(5, 1, 2).prompt.strip()
 
 
+def test_a_level_of_reasoning_gym_decides_the_questions() -> None:
+    easy, usual = (text_task(f"reasoning-gym(dataset=chain_sum,level={level})") for level in (1, 0))
+    assert max(len(item.prompt) for item in easy.items("train")) < max(len(i.prompt) for i in usual.items("train"))
+    with pytest.raises(UsageError, match="composite has no levels"):
+        text_task("reasoning-gym(dataset=composite,level=1)").item(0, 0, 0)
+
+
 def test_reasoning_gym_refuses_unknown_data_sets() -> None:
     pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     with pytest.raises(UsageError, match="no data set 'nope'"):

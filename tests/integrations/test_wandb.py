@@ -5,6 +5,7 @@ Runs in the environment that `.ci/integrations.d/evals.sh` builds; skipped where
 
 import json
 import math
+import os
 import socket
 import struct
 from collections.abc import Iterator
@@ -113,3 +114,22 @@ def test_a_server_that_never_answers_costs_a_warning(tmp_path: Path) -> None:
     assert "wandb: no heartbeat for 8 seconds; the run continues without it" in done.stderr
     assert len(list((tmp_path / "run" / "cells").glob("*/cell.json"))) == 1
     tracked_runs.wait_for(lambda: not services() - before)
+
+
+def test_it_takes_no_settings_from_a_strangers_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import wandb
+
+    from vcpo_bench.bench.outside.trackers.wandb import Wandb
+
+    for file in (tmp_path / "wandb" / "settings", tmp_path / "wandb" / ".cache" / "config" / "settings"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("[default]\nbase_url = http://evil.example\n")
+    monkeypatch.chdir(tmp_path)
+    before = dict(os.environ)
+    try:
+        Wandb().connect(tmp_path)
+        assert "evil" not in wandb.setup().settings.base_url
+    finally:
+        wandb.teardown()
+        os.environ.clear()
+        os.environ.update(before)

@@ -35,11 +35,3 @@ def test_the_options_are_part_of_the_name() -> None:
 def test_a_task_in_turns_takes_no_examples() -> None:
     with pytest.raises(UsageError, match=r"calc-text\(shots=1\): a task in turns takes no examples"):
         text_task("calc-text(shots=1)")
-
-
-def test_a_level_of_reasoning_gym_decides_the_questions() -> None:
-    pytest.importorskip("reasoning_gym")
-    easy, usual = (text_task(f"reasoning-gym(dataset=chain_sum,level={level})") for level in (1, 0))
-    assert max(len(item.prompt) for item in easy.items("train")) < max(len(i.prompt) for i in usual.items("train"))
-    with pytest.raises(UsageError, match="composite has no levels"):
-        text_task("reasoning-gym(dataset=composite,level=1)").item(0, 0, 0)
