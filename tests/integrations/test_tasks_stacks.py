@@ -227,11 +227,3 @@ def test_sizes_and_saved_activations_match_transformers(kind: str, dtype: str) -
     estimated = memory(shape, Workload(4, 1, 56, prompt_tokens=4, dtype=dtype)).activations
     print(f"{kind} {dtype}: autograd saves {measured}, estimated {estimated:.0f}, ratio {measured / estimated:.2f}")
     assert 0.85 < measured / estimated < 1.15
-
-
-def test_a_level_of_reasoning_gym_decides_the_questions() -> None:
-    pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
-    easy, usual = (text_task(f"reasoning-gym(dataset=chain_sum,level={level})") for level in (1, 0))
-    assert max(len(item.prompt) for item in easy.items("train")) < max(len(i.prompt) for i in usual.items("train"))
-    with pytest.raises(UsageError, match="composite has no levels"):
-        text_task("reasoning-gym(dataset=composite,level=1)").item(0, 0, 0)
