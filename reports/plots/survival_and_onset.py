@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
@@ -20,7 +21,7 @@ from vcpo_bench.reports.plots.sheet import (
     legend_columns,
     panel_grid,
 )
-from vcpo_bench.reports.plots.ticks import log_scale, say_below
+from vcpo_bench.reports.plots.ticks import LEAST, log_scale, say_below
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.symbols import typeset
@@ -98,6 +99,8 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     if not before:
         return None
     columns = columns_for(sheet, len(_ALIGNED))
+    if -(-len(_ALIGNED) // columns) * sheet.panel_height > sheet.most_height:  # on a slide: side by side
+        columns = len(_ALIGNED)
     figure, axes = panel_grid(sheet, len(_ALIGNED), columns, share_y=False)
     names = [*methods, SURVIVORS] if any(line.name == SURVIVORS for line in lines) else methods
     draw_lines(axes, lines, names)
@@ -109,8 +112,8 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
         own = [line for line in lines if line.panel == index]
         if one.log_axis and own:
             say_below(panel, own, log_scale(panel, np.concatenate([line.y for line in own])))
-        if index + columns >= len(_ALIGNED):
-            panel.set_xlabel("updates since onset")
+        panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10], min_n_ticks=LEAST))
+    figure.supxlabel("updates since onset", fontsize=sheet.font_size)
     if sheet.legend:
         add_legend(figure, names, legend_columns(sheet, names))
     title = "What changes before a failure?"
