@@ -51,11 +51,14 @@ def departure(series: Series) -> Departure | None:
         steps, values = steps[values != 0], values[values != 0]
     if values.size < EARLIEST + PERSISTENCE:
         return None
-    known = [at for at in (_left_history(values, series), _left_start(values, series)) if at is not None]
+    known = []
+    if (at := _left_history(values, series)) is not None:
+        known.append((_began(values, at, values[max(0, at - HISTORY) : at]), at))
+    if (at := _left_start(values, series)) is not None:
+        known.append((_began(values, at, values[: start_size(values.size)]), at))
     if not known:
         return None
-    at = min(known)
-    began = _began(values, at)
+    began, at = min(known)
     before = values[max(0, began - HISTORY) : began] if began else values[: start_size(values.size)]
     return Departure(
         series.column.name,
@@ -94,9 +97,9 @@ def _left_start(values: Array, series: Series) -> int | None:
     return at if at is not None and out[at:].mean() > 1 / 2 else None
 
 
-def _began(values: Array, at: int) -> int:
+def _began(values: Array, at: int, before: Array) -> int:
     """Where the change that shows at a point began: back to the last value within `BEGINS` of what was before it."""
-    middle = float(np.median(values[max(0, at - HISTORY) : at]))
+    middle = float(np.median(before)) if before.size else 0.0
     if at == 0 or middle == 0:
         return at
     share = values[:at] / middle

@@ -254,3 +254,24 @@ def test_numbers_that_are_not_finite_explain_what_began_with_them(tmp_path: Path
     nan = np.where(broken, np.nan, 0.3)
     found = verl(tmp_path, reward=np.where(broken, 0.0, 0.6), loss=nan, norm=nan, length=long)
     assert probable(found)[0] == "gradient or non-finite"
+
+
+def test_slow_growth_is_dated_by_the_start(tmp_path: Path) -> None:
+    reward = np.concatenate([np.linspace(0.5, 0.75, 60), np.linspace(0.75, 0.48, 140)])
+    found = verl(tmp_path, reward=noisy(reward), entropy=0.3 * np.exp(np.maximum(T - 40, 0) / 90))
+    assert found.verdict == "declining"
+    assert probable(found) == ["entropy"]
+    assert found.departures[0].step < 100
+    assert found.try_next
+
+
+def test_a_jump_at_a_resume_has_advice(tmp_path: Path) -> None:
+    steps = [*range(1, 101), *range(60, 161)]
+    jumped = [t >= 100 for t in range(len(steps))]
+    rows = [
+        {"step": step, "data": {"critic/score/mean": 0.1 if late else 0.6, "actor/entropy": 3.0 if late else 0.3}}
+        for step, late in zip(steps, jumped, strict=True)
+    ]
+    found = read(tmp_path / "metrics.jsonl", "\n".join(map(json.dumps, rows)))
+    assert "resume jump" in probable(found)
+    assert any("load_contents" in one.set for one in found.try_next)
