@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,12 @@ def show(
             help='Exit with code 1 if a row of the scoreboard meets this, such as "collapsed > 0". Repeat for several.',
         ),
     ] = None,
+    trainer: Annotated[
+        str | None,
+        typer.Option(
+            "--in", metavar="TRAINER", help="What to set there for the method: trl, verl, prime-rl, slime, skyrl, ..."
+        ),
+    ] = None,
     plugin: Plugins = None,
 ) -> None:
     """Show the scoreboard of a results folder, or explain one entry.
@@ -49,11 +56,35 @@ def show(
         if show_scoreboard(Path(first), as_json, *map(Path, rest), fail_if=fail_if or ()):
             raise typer.Exit(1)
         return
+    if trainer and (len(rest) != 1 or first not in ("method", "methods")):
+        raise UsageError(f"--in {trainer}: is asked of a method; write vcpo-bench show method NAME --in {trainer}")
     if fail_if:
         raise UsageError(f"--fail-if: is asked of a scoreboard; show {first} {rest[0]} has none")
     kind = find_kind(first)
     load_plugins(plugin)
-    kind.show(rest[0], as_json)
+    if trainer:
+        show_recipe(rest[0], trainer, as_json)
+    else:
+        kind.show(rest[0], as_json)
+
+
+def show_recipe(method: str, trainer: str, as_json: bool) -> None:
+    """Print what to set in a trainer for a method."""
+    from vcpo_bench.adapters.recipes import recipe
+    from vcpo_bench.methods import parse_method
+
+    found = recipe(parse_method(method), trainer)
+    if as_json:
+        typer.echo(json.dumps(found._asdict()))
+        return
+    if not found.exact:
+        typer.echo(f"{method} in {trainer}: {found.lines[0]}")
+        return
+    typer.echo(f"{method} in {trainer}, by {found.way}, equal to {found.exact}:")
+    for line in found.lines:
+        typer.echo(f"  {line}")
+    if "(anchor=proximal" in found.exact and "anchor=proximal" not in method:
+        typer.echo("The ratio is to the policy at the start of a batch: with one update per batch it is 1.")
 
 
 VERB = Verb(
@@ -62,6 +93,7 @@ VERB = Verb(
     examples=(
         "vcpo-bench show results/default",
         "vcpo-bench show method vespo",
+        "vcpo-bench show method clip --in trl",
         'vcpo-bench show results/sweep --fail-if "collapsed > 0"',
     ),
 )

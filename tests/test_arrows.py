@@ -35,7 +35,7 @@ WINGS = {
     "adapters": OPEN_TO_ALL | {"methods", "bench", "analysis"},
     "reports": OPEN_TO_ALL | {"analysis"},
     "api": OPEN_TO_ALL | {"bench", "analysis", "reports"},
-    "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "interrupts"},
+    "commands": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "adapters", "reports", "interrupts"},
     "cli": OPEN_TO_ALL | {"configs", "methods", "bench", "analysis", "reports", "commands"},
     "__main__": {"cli", "interrupts"},
     "": set(),
@@ -84,7 +84,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"commands"},
         {FRONT},
     ],
-    "adapters": [{GROUND}, {"trl", "verl", "prime_rl", "slime", "skyrl"}, {FRONT}],
+    "adapters": [{GROUND}, {"trl", "verl", "prime_rl", "slime", "skyrl"}, {"recipes"}, {FRONT}],
     "reports": [
         {GROUND},
         {"terminal"},

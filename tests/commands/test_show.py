@@ -135,3 +135,26 @@ def test_conditions_for_continuous_integration(finished: Path) -> None:
     assert failed.stderr.count("failed: ") == 2
     assert call("show", str(finished), "--fail-if", "rewards < 0").exit_code == 2
     assert call("show", "method", "vcpo", "--fail-if", "total > 0").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cispo", "trl"), "GRPOConfig(loss_type='cispo', epsilon_high=5.0"),
+        (("cispo", "trl"), "with one update per batch it is 1"),
+        (("vespo", "prime-rl"), 'method = "vespo+token-mean"'),
+        (("vcpo", "verl"), "vcpo in verl: not possible, because score norms need whole weights"),
+    ],
+)
+def test_a_method_in_a_trainer(words: tuple[str, str], said: str) -> None:
+    name, trainer = words
+    result = call("show", "method", name, "--in", trainer)
+    assert result.exit_code == 0
+    assert said in result.output
+    assert json.loads(call("show", "method", name, "--in", trainer, "--json").output)["lines"]
+
+
+def test_a_trainer_is_asked_about_methods_only() -> None:
+    result = call("show", "task", "walk", "--in", "trl")
+    assert result.exit_code == 2
+    assert "is asked of a method" in result.output

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from vcpo_bench.adapters.recipes import TRAINERS, recipe
 from vcpo_bench.methods import (
     Method,
     coefficient_curve,
@@ -47,6 +48,16 @@ aggregation or step rule replaces the method's own; masks, regularizers, weights
 adds the paper's own advantage and aggregation to the comparison default (group mean over population standard deviation,
 mean over the tokens of a row, then over rows). The order of parts does not matter, and an expression has one canonical
 spelling.
+
+## In your trainer
+
+`vcpo-bench show method NAME --in trl|verl|prime-rl|slime|skyrl|nemo-rl|areal` prints what to set there: the trainer's
+own settings where the reference numbers below show that they are the method, and the expression they equal (anchor,
+clamp and averaging may differ); else the lines for our adapter; else why neither will do.
+
+Names that users of slime and SkyRL know: `cispo_anchor=rollout` is `cispo` with its anchor here, the behavior policy;
+off-policy TIS, pi_theta / pi_rollout truncated, is `token-tis` or `aipo`. TIS relative to the old policy is
+`token-tis(of=proximal)`, which with one update per batch does nothing.
 
 ## Rows without a token in play
 
@@ -156,7 +167,15 @@ def section(name: str) -> list[str]:
     facts = describe(name)
     curve = draw_curve(coefficient_curve(facts.expression), width=49, height=7)
     plot = ["Coefficient against ratio (`+` for A = 1, `-` for A = -1, drawn by size):", "", "```", *curve, "```", ""]
-    return [f"### {name}", "", *facts_of(facts), *plot]
+    return [f"### {name}", "", *facts_of(facts), in_trainers(name), "", *plot]
+
+
+def in_trainers(name: str) -> str:
+    """In which trainers a method can be had, and how."""
+    ways: dict[str, list[str]] = {}
+    for trainer in TRAINERS:
+        ways.setdefault(recipe(parse_method(name), trainer).way, []).append(trainer)
+    return "In your trainer: " + "; ".join(f"{way} ({', '.join(where)})" for way, where in ways.items()) + "."
 
 
 def who_does_what() -> list[str]:

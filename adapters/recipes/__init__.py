@@ -1,0 +1,122 @@
+"""What to set in a trainer to train with a method there: its own settings, our adapter, or why neither will do."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vcpo_bench.adapters import prime_rl, skyrl, slime
+from vcpo_bench.adapters.hook import Hook
+from vcpo_bench.adapters.hook_reasons import reasons_against
+from vcpo_bench.adapters.locality import PROXY, locality_of, of_the_learner
+from vcpo_bench.adapters.verl.policy_loss import HOOK as VERL
+from vcpo_bench.errors import UsageError
+from vcpo_bench.methods import Method, parse_method
+from vcpo_bench.naming.grammar import unknown_name
+
+TRAINERS = ("trl", "verl", "prime-rl", "slime", "skyrl", "nemo-rl", "areal")
+HOOKS: dict[str, tuple[Hook, str]] = {
+    "prime-rl": (prime_rl.HOOK, "token-mean"),
+    "slime": (slime.HOOK, "seq-mean-token-mean(empty=counted)"),
+    "skyrl": (skyrl.HOOKS["token_mean"], "token-mean"),
+}
+"""Trainers whose hook sees single rows, and the averaging that its division makes."""
+
+
+class Recipe(NamedTuple):
+    """How to get a method in a trainer.
+
+    Attributes:
+        way: `own settings`, `adapter` or `not possible`.
+        lines: What to set, or one sentence that says why not.
+        exact: Expression of what these settings do, which may differ in anchor, clamp and averaging.
+    """
+
+    way: str
+    lines: tuple[str, ...]
+    exact: str
+
+
+class _Own(NamedTuple):
+    trainer: str
+    compared: str
+    expression: str
+    settings: str
+
+
+@cache
+def own_settings() -> tuple[_Own, ...]:
+    """The table of trainers' own settings; each names the reference numbers (`tests/golden`) that show it."""
+    with Path(__file__).with_name("own_settings.tsv").open(encoding="utf-8", newline="") as table:
+        return tuple(_Own(*row) for row in list(csv.reader(table, delimiter="\t"))[1:])
+
+
+def recipe(method: Method, trainer: str) -> Recipe:
+    """What to set.
+
+    Args:
+        method: The method.
+        trainer: One of `TRAINERS`.
+
+    Raises:
+        UsageError: It is none of them.
+    """
+    if trainer not in TRAINERS:
+        raise UsageError(f"--in {trainer}: {unknown_name('trainer', trainer, TRAINERS)}")
+    for own in own_settings():
+        if own.trainer == trainer and _loss_of(parse_method(own.expression)) == _loss_of(method):
+            return Recipe("own settings", (own.settings,), own.expression)
+    if trainer in HOOKS:
+        hook, averaging = HOOKS[trainer]
+        named = any(part.slot == "aggregation" for part in method.extras)
+        method = method if named else parse_method(f"{method.canonical}+{averaging}")
+        against = next(reasons_against(method, hook), None)
+    else:
+        against = next(_against(method, trainer), None)
+    if against is not None:
+        return Recipe("not possible", (f"not possible, because {against}",), "")
+    return Recipe("adapter", _adapter_lines(method, trainer), method.canonical)
+
+
+def _loss_of(method: Method) -> str:
+    """Its loss alone, relative to whatever anchor: without advantage, averaging, step rule and clamp."""
+    kept = tuple(part for part in method.extras if part.slot not in ("baseline", "aggregation", "step"))
+    plain: dict[str, Any] = {field.name: field.default for field in fields(method) if field.name in ("anchor", "clamp")}
+    return replace(method, extras=kept, **plain).canonical if all(part.slot != "step" for part in method.extras) else ""
+
+
+def _against(method: Method, trainer: str) -> Iterator[str]:
+    """Why the method cannot be had in TRL, verl, or a trainer without a place for it."""
+    locality = locality_of(method)
+    yield from of_the_learner(locality)
+    if trainer in ("nemo-rl", "areal"):
+        yield "there is no adapter for this trainer, and no setting of its own was shown to be this method"
+    if trainer == "verl" and locality.acts_on_gradient:
+        yield "it compares whole gradients, which verl shards"
+    if trainer == "verl" and "score_norm_sq" in locality.needs:
+        yield f"score norms need whole weights, which verl shards: {PROXY}"
+
+
+def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
+    text = method.canonical
+    if trainer == "trl":
+        return ("from vcpo_bench.adapters.trl import with_method", f'Trainer = with_method(GRPOTrainer, "{text}")')
+    if trainer == "verl":
+        mode = f"'actor_rollout_ref.actor.policy_loss.loss_mode=\"vcpo_bench:{text}\"'"
+        needed = "actor_rollout_ref.rollout.calculate_log_probs=True"
+        if any(reasons_against(method, VERL)):
+            return needed, "trainer.v1.trainer_mode=vcpo_bench", mode
+        return needed, "algorithm.rollout_correction.bypass_mode=True", mode
+    if trainer == "prime-rl":
+        import_path = 'import_path = "vcpo_bench.adapters.prime_rl.loss"'
+        return "[trainer.loss]", 'type = "custom"', import_path, "[trainer.loss.kwargs]", f'method = "{text}"'
+    if trainer == "slime":
+        path = "--loss-type custom_loss --custom-loss-function-path vcpo_bench.adapters.slime.loss"
+        return f"{path} --custom-config-path loss.yaml", f"loss.yaml: {slime.SETTING}: {text}"
+    registered = "from vcpo_bench.adapters.skyrl import register"
+    chosen = f'trainer.algorithm.policy_loss_type="vcpo_bench:{text}" trainer.algorithm.loss_reduction=token_mean'
+    return registered, f'register("{text}")', chosen
