@@ -116,6 +116,8 @@ class RandomLagSchedule(BatchPerUpdate):
 def _read_trace(text: str) -> tuple[int, ...]:
     """Lags written out as `[0 3 3 1]`, or a file of whole numbers separated by blanks, commas or lines."""
     if not text.startswith("["):
+        if not Path(text).is_file():  # a pipe would be waited for, and a device has no end
+            raise UsageError("is no file")
         try:
             text = Path(text).read_text()
         except (OSError, UnicodeDecodeError) as error:

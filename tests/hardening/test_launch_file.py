@@ -13,7 +13,7 @@ from fake_ray import FakeRay
 from fake_scheduler import FakeScheduler, cells_of
 
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.schedulers import slurm
+from vcpo_bench.bench.running.schedulers import ray_actor, ray_tasks, slurm
 from vcpo_bench.bench.running.schedulers.loop.job import Job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER, LaunchFile
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Scheduler
@@ -159,6 +159,19 @@ def test_a_plug_in_that_only_the_folder_names_is_not_run(tmp_path: Path, with_pl
     assert not (tmp_path / "ran").exists()
     with_plugin("--plugin", str(file))
     assert (tmp_path / "ran").exists()
+
+
+def test_ray_is_connected_to_from_a_folder_without_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its workers import from the folder where it is connected to, before any other; tasks then work in ours."""
+    ray, seen = FakeRay(monkeypatch), list[Path]()
+    ray.init = lambda **_: seen.append(Path.cwd())  # type: ignore[attr-defined]
+    monkeypatch.setattr(ray_tasks, "_running", lambda address: "head:6379")
+    monkeypatch.chdir(tmp_path)
+    Ray().connect(RunOptions(Path("out"), 0), detach=False)
+    monkeypatch.setattr(ray_actor, "run_job", lambda job, name: seen.append(Path.cwd()))
+    ray_actor._run(Job(tmp_path, ("key",)), "task", str(tmp_path))
+    ray_actor._run(Job(tmp_path, ("key",)), "task", str(tmp_path / "of another machine"))
+    assert seen == [Path("/"), tmp_path, tmp_path]
 
 
 def test_a_launch_file_names_cells_by_mappings(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from vcpo_bench.errors import UsageError, how_to_install
 
 logging.disable_progress_bar()  # workers share one terminal
 
+_HERE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""Unless told so, transformers asks the terminal whether to run code of the model's folder."""
+
 LORA_SEED = 0
 """Seed of the random half of each adapter. The other half starts at zero: training starts at the model itself."""
 
@@ -26,7 +29,7 @@ def read_network(folder: Path) -> Any:
         UsageError: There is none.
     """
     try:
-        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **_HERE)
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"--model {folder}: cannot load a causal language model ({_reason(error)})") from error
 
@@ -38,7 +41,7 @@ def read_tokenizer(folder: Path) -> Any:
         UsageError: There is none, or it has no end token.
     """
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **_HERE)
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"--model {folder}: cannot load a tokenizer ({_reason(error)})") from error
     if tokenizer.eos_token_id is None:

@@ -1,0 +1,64 @@
+"""Files that an expression or a model's folder names: none is waited for, and none is run."""
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+import vcpo_bench
+from vcpo_bench.bench.regimes import REGIMES
+from vcpo_bench.bench.tasks.catalog import TASKS
+from vcpo_bench.errors import UsageError
+
+PACKAGE = Path(vcpo_bench.__path__[0])
+LOADERS = {"pickle.load", "pickle.loads", "torch.load", "np.load", "yaml.load", "eval", "exec"}
+"""Calls that can run what they read."""
+OUR_OWN = {
+    "bench/tasks/text/scoring/confined_program.py",  # what our own process wrote to it
+    "files/plain_yaml.py",  # with a loader that makes plain values only
+    "analysis/logs/names.py",  # a file of the package
+}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("expression", ["random(trace={})", "math(data={})", "countdown(data={})"])
+def test_what_an_expression_reads_is_a_file(tmp_path: Path, kind: str, expression: str) -> None:
+    path = tmp_path / "x.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    catalog = REGIMES if "trace" in expression else TASKS
+    with pytest.raises(UsageError):
+        catalog.parse(expression.format(path))
+
+
+def test_no_code_of_a_model_is_run() -> None:
+    calls = [call for _, call in calls_of_package() if ast.unparse(call.func).endswith("from_pretrained")]
+    settings = (PACKAGE / "bench" / "policies" / "hf" / "loading.py").read_text()
+    assert calls
+    assert all(any(key.arg is None and ast.unparse(key.value) == "_HERE" for key in call.keywords) for call in calls)
+    assert '"trust_remote_code": False' in settings
+
+
+def test_nothing_is_loaded_in_a_way_that_can_run_it() -> None:
+    found = {
+        (file, ast.unparse(call))
+        for file, call in calls_of_package()
+        if ast.unparse(call.func) in LOADERS and file not in OUR_OWN
+    }
+    assert {file for file, text in found if "weights_only=True" not in text} == set()
+
+
+def calls_of_package() -> list[tuple[str, ast.Call]]:
+    files = [file.relative_to(PACKAGE) for file in PACKAGE.rglob("*.py")]
+    return [
+        (str(file), node)
+        for file in files
+        if file.parts[0] not in ("tests", "tools", "studies", "build")
+        for node in ast.walk(ast.parse((PACKAGE / file).read_text()))
+        if isinstance(node, ast.Call)
+    ]
