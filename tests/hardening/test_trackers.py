@@ -38,7 +38,7 @@ def test_wandb_takes_no_settings_from_the_folder(tmp_path: Path, monkeypatch: py
     assert Path.cwd() == tmp_path
 
 
-@pytest.mark.parametrize("tracker", ["tensorboard", "trackio", "wandb"])
+@pytest.mark.parametrize("tracker", TRACKERS.names())
 def test_no_tracker_writes_where_a_link_leads(
     tmp_path: Path, make_results: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tracker: str
 ) -> None:
@@ -55,6 +55,16 @@ def test_no_tracker_writes_where_a_link_leads(
     with pytest.raises(UsageError, match=f"{tracker} is a link, which is not followed"):
         mirror_folder(folder, to, None)
     assert {path.read_text() for path in home.rglob("thesis")} == {"mine"}
+
+
+@pytest.mark.parametrize("tracker", TRACKERS.names())
+def test_no_tracker_opens_a_database_of_the_user(tmp_path: Path, tracker: str) -> None:
+    (tmp_path / "mine.db").touch()
+    own = TRACKERS.parse(tracker).kept(tmp_path)
+    assert own == tmp_path / tracker
+    (own / "vcpo-bench.db").symlink_to(tmp_path / "mine.db")
+    with pytest.raises(UsageError, match="is a link, which is not followed"):
+        TRACKERS.parse(tracker).kept(tmp_path)
 
 
 def test_a_library_is_called_at_the_root_and_the_folder_is_left_as_it_was(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vcpo_bench.errors import how_to_install
+from vcpo_bench.files.folders import made, refuse_link
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 
@@ -102,6 +103,17 @@ class Tracker(Component, ABC):
         Raises:
             ImportError: It is not installed.
         """
+
+    def kept(self, folder: Path) -> Path:
+        """The folder of this tracker in a results folder, which may be a stranger's; it is made if need be.
+
+        Raises:
+            UsageError: It, or a database in it, is a link: the tracker would write to what it leads to.
+        """
+        kept = made(folder, self.name)
+        for database in kept.glob("*.db"):
+            refuse_link(database)
+        return kept
 
     def trouble(self, error: Exception) -> str:
         """Describe an error of the tracker in one phrase."""

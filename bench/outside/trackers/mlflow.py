@@ -44,8 +44,7 @@ class MLflow(Tracker):
         from mlflow.tracking import MlflowClient
 
         logging.getLogger("alembic").setLevel(logging.WARNING)  # it too tells of each table it makes
-        files = folder.resolve() / self.name
-        files.mkdir(exist_ok=True)
+        files = self.kept(folder.resolve())
         client = MlflowClient(f"sqlite:///{files / 'mlflow.db'}")
         known = client.get_experiment_by_name(self.experiment)
         number = known.experiment_id if known else client.create_experiment(self.experiment, (files / "files").as_uri())

@@ -29,7 +29,7 @@ class TensorBoard(Tracker):
         """Import the writer; it needs neither TensorFlow nor torch."""
         from tensorboard.summary.writer import event_file_writer  # noqa: F401  # absent: say so before the first cell
 
-        return TensorBoardConnection(folder / self.name)
+        return TensorBoardConnection(self.kept(folder))
 
 
 class TensorBoardConnection(Connection):

@@ -34,7 +34,7 @@ class Trackio(Tracker):
 
     def connect(self, folder: Path) -> TrackioConnection:
         """Import trackio, which learns at its import where its database is."""
-        os.environ["TRACKIO_DIR"] = str(folder / self.name)
+        os.environ["TRACKIO_DIR"] = str(self.kept(folder))
         for remote in ("TRACKIO_SPACE_ID", "TRACKIO_SERVER_URL"):
             os.environ.pop(remote, None)
         import trackio

@@ -40,7 +40,7 @@ class Wandb(Tracker):
 
     def connect(self, folder: Path) -> WandbConnection:
         """Import wandb, silent and, in offline mode, writing only inside the results folder."""
-        kept = folder / "wandb"
+        kept = self.kept(folder)
         os.environ.setdefault("WANDB_SILENT", "true")
         if self.mode == "offline":
             for name in ("CACHE", "CONFIG", "DATA"):
