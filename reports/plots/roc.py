@@ -28,6 +28,8 @@ def roc(study: Study, sheet: Sheet) -> Plot | None:
     """True against false alarms of each signal some updates before a failure; None with too few runs."""
     known = all_signals()
     panel = build_panel(study.results, {name: known[name] for name in SIGNALS})
+    if panel.runs.empty:
+        return None
     sets, draws = risk_sets(panel, PRIMARY_LEAD), bootstrap_draws(panel, REPLICATIONS)
     lines: list[Line] = []
     said, rows = [], []
