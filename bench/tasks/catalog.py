@@ -20,7 +20,7 @@ class NamedTask(Component, ABC):
 
     Class attributes:
         needs_language_model: Whether its prompts are text, so that it takes a tokenizer to train on it.
-        suits: What kind of policy, of what size, can learn it, as a phrase.
+        suits: Which policy can learn it: tiny, or LM (a language model) with its least size.
         in_turns: Whether an environment answers the policy between its turns.
         scorer_version: Raised whenever some response would be rewarded differently than before.
     """

@@ -21,7 +21,7 @@ class Arithmetic(GeneratedTask):
 
     name = "arithmetic"
     summary = "sums and products of 2 to n numbers, with free steps; the policy ends the response (variable length)"
-    suits = "language model, new model from 1M"
+    suits = "LM 1M new"
     terms: int = integer(4, minimum=2, maximum=8)
     largest: int = integer(20, minimum=1, maximum=999)
 

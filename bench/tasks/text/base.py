@@ -44,7 +44,7 @@ class TextTask(NamedTask):
     """
 
     needs_language_model = True
-    suits: ClassVar[str] = "language model"
+    suits: ClassVar[str] = "LM"
     common = ("shots", "system")
     shots: int = integer(0, minimum=0, maximum=64)
     system: str = text("", legal="a text")

@@ -52,7 +52,7 @@ class CalcText(GeneratedTask):
 
     name = "calc-text"
     summary = "calc for language models: add or multiply by a call that runs in a sandbox (an environment, 2 turns)"
-    suits = "language model, new model from 1M"
+    suits = "LM 1M new"
     in_turns = True
 
     @classmethod

@@ -36,7 +36,7 @@ class Countdown(GeneratedTask):
 
     name = "countdown"
     summary = "reach a target with numbers, each used exactly once; always solvable (many right answers)"
-    suits = "language model, 3B (style=bare: new model from 1M)"
+    suits = "LM 3B"
     numbers: int = integer(4, minimum=2, maximum=6)
     largest: int = integer(99, minimum=4, maximum=999)
     target: int = integer(100, minimum=4, maximum=99999)

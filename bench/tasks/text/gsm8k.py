@@ -41,7 +41,7 @@ class Gsm8k(DataTask):
 
     name = "gsm8k"
     summary = "grade-school word problems, the answer after ####; data=hub, a file, or sample (40 built-in items)"
-    suits = "language model, 1B"
+    suits = "LM 1B"
     columns = ("question", "answer")
     hub: ClassVar[dict[Split, HubSet]] = {
         "train": HubSet("openai/gsm8k", "main", "train"),

@@ -27,7 +27,7 @@ class CompetitionMath(DataTask):
 
     name = "math"
     summary = r"competition problems, the answer in \boxed{}; data=hub, a file, or sample (40 built-in items)"
-    suits = "language model, 1B"
+    suits = "LM 1B"
     columns = ("problem", "solution")
     hub: ClassVar[dict[Split, HubSet]] = {
         "train": HubSet("DigitalLearningGmbH/MATH-lighteval", "default", "train"),

@@ -33,7 +33,7 @@ class Quiz(GeneratedTask):
 
     name = "quiz"
     summary = "small questions: sum, mod, largest or letters; with shots, to be continued from solved examples"
-    suits = "language model, 135M"
+    suits = "LM 135M"
     kind: str = choice("sum", "mod", "largest", "letters")
     largest: int = integer(9, minimum=2, maximum=9999)
 

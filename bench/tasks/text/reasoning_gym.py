@@ -32,7 +32,7 @@ class ReasoningGym(GeneratedTask):
 
     name = "reasoning-gym"
     summary = "any data set of the optional package reasoning-gym, such as dataset=leg_counting"
-    suits = "language model, 1B"
+    suits = "LM 1B"
     dataset: str = text("leg_counting", legal="the name of one of its data sets")
     level: int = integer(0, minimum=0, maximum=99)
 

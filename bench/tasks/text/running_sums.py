@@ -23,7 +23,7 @@ class RunningSums(GeneratedTask):
 
     name = "running-sums"
     summary = "add two-digit numbers step by step; start from a model that lab warmup has taught the format"
-    suits = "language model, 135M after lab warmup"
+    suits = "LM 135M"
     terms: int = integer(6, minimum=2, maximum=12)
 
     @property

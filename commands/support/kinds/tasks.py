@@ -18,9 +18,10 @@ class TaskKind(CatalogKind):
         """As for every catalog, and which policy of what size a task suits."""
         listing = super().listing()
         suited = {name: self.catalog.get(name).suits for name in self.names()}
-        rows = [(*row, suited.get(row[0], "")) for row in listing.rows]
-        note = "Every text task also takes: shots=0 (solved examples in the prompt), system= (a system prompt)"
-        return Listing((*listing.columns, "policy"), rows, note)
+        rows = [(row[0], suited.get(row[0], ""), *row[1:]) for row in listing.rows]
+        options = "shots=0 (solved examples in the prompt), system= (a system prompt)"
+        note = f"LM: a language model (--model), with its least size. Every text task also takes: {options}"
+        return Listing((listing.columns[0], "policy", *listing.columns[1:]), rows, note)
 
     def particulars(self, kind: Any) -> list[tuple[str, str]]:
         """Whether it needs a language model."""
