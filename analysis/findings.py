@@ -25,6 +25,7 @@ class Finding:
         columns: Columns that hold what the sentence says, its names as well as its numbers.
         table: Table with these columns, by its name in the same `Findings`.
         rows: Row numbers in that table, from 0.
+        known: Whether it says something of the runs, and not only that there are too few of them.
     """
 
     topic: str
@@ -33,6 +34,7 @@ class Finding:
     columns: tuple[str, ...]
     table: str
     rows: tuple[int, ...]
+    known: bool = True
 
 
 @dataclass
@@ -49,7 +51,9 @@ class Findings:
     cells_behind: dict[str, CellsBehind]
     statements: list[Finding] = field(default_factory=list)
 
-    def finding(self, topic: str, text: str, table: str, rows: pd.DataFrame, columns: tuple[str, ...]) -> Finding:
+    def finding(
+        self, topic: str, text: str, table: str, rows: pd.DataFrame, columns: tuple[str, ...], known: bool = True
+    ) -> Finding:
         """A sentence that rests on some rows of a table.
 
         Args:
@@ -58,6 +62,7 @@ class Findings:
             table: Name of the table.
             rows: Part of that table, with its row numbers as index.
             columns: Columns that hold what the sentence says.
+            known: See `Finding`.
 
         Raises:
             ValueError: The table has no such rows or columns, or `rows` is empty.
@@ -67,7 +72,7 @@ class Findings:
         absent = [name for name in columns if name not in whole]
         if not numbers or absent or not set(numbers) <= set(range(len(whole))):
             raise ValueError(f"{text!r} cannot rest on rows {numbers[:5]}, columns {columns} of {table!r}")
-        return Finding(topic, text, self.keys(table, rows), columns, table, numbers)
+        return Finding(topic, text, self.keys(table, rows), columns, table, numbers, known)
 
     def keys(self, table: str, rows: pd.DataFrame) -> tuple[str, ...]:
         """Cells that some rows of a table were computed from, each once."""

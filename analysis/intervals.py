@@ -1,4 +1,4 @@
-"""Intervals and tests for a handful of seeds, and the warning when there are too few.
+"""Intervals and tests for a handful of seeds, and from how many on they are shown.
 
 The distributions are those of `scipy.special`: `scipy.stats` takes a second to import and calls the same functions.
 """
@@ -20,10 +20,11 @@ Array = NDArray[np.float64]
 
 LEVEL = 0.05
 """Of every test: a difference is only called one below it."""
-FEW_SEEDS = 5
-"""With fewer seeds than this, a bootstrap interval covers far less than it claims, and sentences leave it out.
+ENOUGH = 6
+"""Runs, or pairs of runs, from which on an interval or a test over them is shown, in every table and sentence.
 
-Of a normal mean, a 95% interval covers 51% of the time with 2 seeds, 75% with 3, 80% with 4 and 84% with 5.
+With fewer, an exact paired test cannot reach `LEVEL`, and a bootstrap interval covers far less than it claims: of a
+normal mean, a 95% interval covers 75% of the time with 3 seeds, and 84% with 5.
 """
 
 _EXACT_FLIPS = 14
@@ -32,8 +33,6 @@ _RANDOM_FLIPS = 20_000
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Student-t interval of the mean over seeds; (NaN, NaN) with fewer than two finite values.
-
-    With three to six seeds a percentile bootstrap covers far less than it claims; the t interval is rightly wide.
 
     Args:
         values: One per seed, shape [n].
@@ -47,7 +46,9 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
 
 
 def reward_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """`t_interval` of rewards: where all of them lie within [0, 1], so does their mean, and the interval ends there."""
+    """`t_interval` of `ENOUGH` rewards; where all lie within [0, 1], so does their mean: the interval ends there."""
+    if _finite(values).size < ENOUGH:
+        return (float("nan"), float("nan"))
     return within_unit(_finite(values), *t_interval(values, level))
 
 
@@ -143,11 +144,6 @@ def least_sign_flip(pairs: int) -> float:
     return min(1.0, 2.0 ** (1 - pairs))
 
 
-def can_decide(pairs: int, level: float = LEVEL) -> bool:
-    """Whether an exact paired test of so many pairs can reach the level at all: from 6 pairs on at 5%."""
-    return least_sign_flip(pairs) < level
-
-
 def holm(p_values: ArrayLike) -> Array:
     """Holm's step-down adjustment of a family of p-values; NaN stays NaN and is not counted in the family.
 
@@ -166,19 +162,14 @@ def holm(p_values: ArrayLike) -> Array:
     return adjusted
 
 
-def seed_warning(seeds: int) -> str | None:
-    """A sentence where there are too few seeds to say much, else None.
+def few_runs(runs: int) -> str:
+    """What is said where there are fewer than `ENOUGH` runs.
 
     Args:
-        seeds: Of the method and task that has the fewest.
+        runs: Of the method that has the fewest.
     """
-    if seeds >= FEW_SEEDS:
-        return None
-    if seeds < 2:
-        return f"With {seeds} seed per method and task there are no intervals, and no comparison can be made."
     return (
-        f"With only {seeds} seeds per method and task (the fewest of any), intervals are wide, bootstrap intervals are "
-        f"too narrow, and an exact paired test within one task cannot go below p = {least_sign_flip(seeds):g}."
+        f"{runs} {'run' if runs == 1 else 'runs'} per method and lag: intervals and tests are shown from {ENOUGH} on."
     )
 
 

@@ -82,12 +82,12 @@ class Results:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row per trajectory (`records.SAMPLES`); empty where nothing above `basic` was recorded."""
+        """One row per trajectory (`records.SAMPLES`); empty where none were recorded."""
         return self._table(records.SAMPLES_FILE, optional=True)
 
     @cached_property
     def episodes(self) -> pd.DataFrame:
-        """Example episodes as text (`records.EPISODES`); empty where nothing above `basic` was recorded."""
+        """Example episodes as text (`records.EPISODES`); empty where none were recorded."""
         return self._table(records.EPISODES_FILE, optional=True)
 
     @cached_property

@@ -14,7 +14,7 @@ def with_interval(value: float, low: float, high: float, digits: int = 2) -> str
     if not math.isfinite(value):
         return "unknown"
     if math.isnan(low) or math.isnan(high):
-        return f"{fixed(value, digits)} (no interval)"
+        return fixed(value, digits)
     return f"{fixed(value, digits)} [{fixed(low, digits)}, {fixed(high, digits)}]"
 
 

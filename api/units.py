@@ -37,13 +37,13 @@ _OUTCOME = _table(
 )
 
 _CURVES = _table(
-    ("final_reward", "reward", "sampled reward of the last evaluation"),
-    ("final_greedy", "reward", "reward of argmax decoding at the last evaluation"),
+    ("final_reward", "reward", "mean sampled reward of the last three evaluations"),
+    ("final_greedy", "reward", "mean reward of argmax decoding over the last three evaluations"),
     ("best_reward", "reward", "sampled reward of the best evaluation: the maximum of noisy values, hence optimistic"),
-    ("median_ess", "1/n..1", "raw ESS ratio, median over the updates before a failure"),
+    ("median_ess", "1/n..1", "raw ESS ratio, median over the updates before a collapse"),
     ("lag_mean", "updates", "realized lag, mean over tokens and updates"),
     ("lag_max", "updates", "largest realized lag"),
-    ("lag_at_onset", "updates", "mean realized lag of the last update before a failure began; missing without one"),
+    ("lag_at_onset", "updates", "mean realized lag of the last update before a collapse began; missing without one"),
 )
 
 CELL_COLUMNS: dict[str, Meaning] = {
@@ -56,10 +56,9 @@ CELL_COLUMNS: dict[str, Meaning] = {
         ("final_step", "updates", "updates before the last evaluation"),
         ("start_reward", "reward", "sampled reward of the start policy"),
         ("event", "word", "verdict of the collapse rule"),
-        ("onset", "updates", "first evaluation of a failure; missing without one"),
+        ("onset", "updates", "first evaluation of a collapse; missing without one"),
         ("last_step", "updates", "last evaluation the rule saw"),
-        ("failed", "yes/no", "collapse, collapse with rebound or nan"),
-        ("collapsed", "yes/no", "collapse, also with rebound"),
+        ("collapsed", "yes/no", "collapse, collapse with rebound or nan"),
     ),
 }
 """Columns of `Tables.cells`: settings at their defaults may be absent."""
@@ -74,8 +73,7 @@ SCOREBOARD_COLUMNS: dict[str, Meaning] = {
         for bound, side in (("low", "lower"), ("high", "upper"))
     },
     **_table(
-        ("collapsed", "count", "cells that collapsed, also with rebound"),
-        ("failed", "count", "cells that collapsed or ended as nan, by the collapse rule"),
+        ("collapsed", "count", "cells that collapsed or ended as nan, by the collapse rule"),
         ("judged", "count", "cells the collapse rule could judge"),
         ("nan", "count", "cells that ended as nan"),
         ("stopped_by", "count", "cells that a detector stopped"),

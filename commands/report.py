@@ -49,14 +49,11 @@ def report(
     partial: Annotated[
         bool, typer.Option("--partial", metavar="", help="Include cells that are still running.")
     ] = False,
-    watch: Annotated[
-        bool,
-        typer.Option("--watch", metavar="", help="Rewrite the page as cells advance, until no cell is running."),
-    ] = False,
 ) -> None:
     """Write the report as one offline HTML page, PDF and paper figures."""
     from vcpo_bench.errors import UsageError
     from vcpo_bench.naming.grammar import split_list
+    from vcpo_bench.records.results import cells_in
     from vcpo_bench.reports.writers import paper
 
     if figure and figures:
@@ -64,6 +61,8 @@ def report(
     if (form or methods) and not (figure or figures):
         raise UsageError("--as, --methods: of printed figures; add --figure NAME or --figures VENUE")
     sources = folders or [DEFAULT_OUT]
+    for source in sources:
+        cells_in(source)
     home = sources[0] if html is None else html.parent
     lists = (split_list(one) if one else [] for one in (figure, methods, form))
     choice = paper.Printing(figures or venue, *lists)
@@ -80,17 +79,13 @@ def report(
 
     from vcpo_bench.reports.writers import html as page
     from vcpo_bench.reports.writers import pdf as typeset
-    from vcpo_bench.reports.writers import watch as watching
 
     check_file("--html", page.page_path(sources, html))
     check_file("--pdf", pdf)
-    if watch:
-        watching.watch(sources, html, on_write=say)
     if printed:
         for path in paper.write_figures(sources, printed, choice, partial):
             say(path)
-    if not watch:
-        say(page.write_page(sources, html, partial))
+    say(page.write_page(sources, html, partial))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
 

@@ -48,7 +48,7 @@ def run(
     if alarm:
         say_aside(f"cells stop at the first alarm of {alarm.detector.text}; {alarm.words}")
     if how.dry_run:
-        estimate(planned)
+        estimate(planned, how.cells)
     elif train(planned, how):
         raise typer.Exit(1)
 

@@ -43,7 +43,8 @@ def show(
     """Show the scoreboard of a results folder, or explain one entry.
 
     The scoreboard of one folder is also written to scoreboard.csv there. KIND is any kind that vcpo-bench ls lists, in
-    the singular. A condition may name the rows it is about: "method=vcpo,lag=16: final_reward_low < 0.5".
+    the singular. A condition may name the rows it is about: "method=vcpo,lag=16: final_reward_low < 0.5";
+    controls count where their method is named.
     """
     from vcpo_bench.commands.support.kinds.find import find_kind, kinds
     from vcpo_bench.errors import UsageError
@@ -53,8 +54,7 @@ def show(
     if not rest and first in named and not Path(first).is_dir():
         raise UsageError(f"show {first}: give a name; vcpo-bench ls {named[first].plural} lists them")
     if len(rest) != 1 or (first not in named and Path(first).is_dir()):
-        if show_scoreboard(Path(first), as_json, *map(Path, rest), fail_if=fail_if or ()):
-            raise typer.Exit(1)
+        show_scoreboard(Path(first), as_json, *map(Path, rest), fail_if=fail_if or ())
         return
     if trainer and (len(rest) != 1 or first not in ("method", "methods")):
         raise UsageError(f"--in {trainer}: is asked of a method; write vcpo-bench show method NAME --in {trainer}")

@@ -17,6 +17,8 @@ def cells_in(results: Path) -> Path:
     """
     cells = results / CELLS
     refuse_link(cells)
+    if not results.exists():
+        raise UsageError(f"{results}: there are no results yet; vcpo-bench run --out {results} makes some")
     if not cells.is_dir():
         raise UsageError(f"{results} is not a results folder: it has no {CELLS}/ inside")
     return cells

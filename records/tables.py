@@ -45,10 +45,10 @@ SAMPLES: tuple[Column, ...] = (
 )
 
 EPISODES: tuple[Column, ...] = (
-    Column("step", "int", "updates", "diagnostics", "updates applied before the evaluation that sampled it"),
-    Column("prompt", "int", "index", "diagnostics", "index of the held-out prompt"),
-    Column("text", "str", "text", "diagnostics", "prompt and response as the task writes them"),
-    Column("reward", "float", "reward", "diagnostics", "scalar reward"),
+    Column("step", "int", "updates", "basic", "updates applied before the evaluation that sampled it"),
+    Column("prompt", "int", "index", "basic", "index of the held-out prompt"),
+    Column("text", "str", "text", "basic", "prompt and response as the task writes them"),
+    Column("reward", "float", "reward", "basic", "scalar reward"),
 )
 """The first few held-out prompts with what the policy sampled, the same prompts and noise at every evaluation."""
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vcpo_bench.analysis.intervals import can_decide
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import counted, verdict
 from vcpo_bench.files.atomic import write_text
@@ -129,7 +129,7 @@ def _verdicts(study: Study) -> dict[tuple[int, str, str], tuple[str, str]]:
         if first != str(row["first"]):
             low, high, estimate = -high, -low, -estimate
         shown = f"{fixed(estimate)} {interval(low, high)}"
-        word = verdict(low, high) if can_decide(int(row["pairs"])) else "too few pairs"
+        word = verdict(low, high) if row["pairs"] >= ENOUGH else "too few pairs"
         found[int(row["staleness"]), first, second] = (word, shown)
     return found
 

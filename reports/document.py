@@ -88,11 +88,12 @@ Block = Table | Prose | Picture
 
 @dataclass
 class Section:
-    """A heading with its anchor and content; a section without content is left out."""
+    """A heading with its anchor and content; a section without content is left out, a folded one opens on demand."""
 
     anchor: str
     title: str
     blocks: list[Block] = field(default_factory=list)
+    folded: bool = False
 
 
 @dataclass

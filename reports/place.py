@@ -11,7 +11,9 @@ class Place(NamedTuple):
     Attributes:
         title: Heading of the section.
         order: Position in the report. The sections that ship stand at 10, 20, ..., so that another fits between them.
+        folded: The page shows its heading only, until it is opened.
     """
 
     title: str
     order: int
+    folded: bool = True

@@ -42,7 +42,7 @@ def build(study: Study) -> Document:
     study.results.release(columns_of_signals())
     found = find_sections()
     filled = [
-        Section(one.anchor, one.place.title, one.blocks(study, ledger))
+        Section(one.anchor, one.place.title, one.blocks(study, ledger), one.place.folded)
         for one in track(found, "analyzing results", len(found))
     ]
     study.results.release(columns_of_sections())  # drawing takes memory of its own

@@ -183,7 +183,7 @@ def _rows(table: pd.DataFrame) -> list[pd.Series]:
 def _about_runs(study: CalibrationRuns) -> list[str]:
     return [
         f"{len(study.panel.runs)} runs of {np.unique(study.configuration).size} configurations: "
-        f"{int(study.panel.failed.sum())} failed, {int(study.healthy.sum())} healthy at a lag of 2 or more, "
+        f"{int(study.panel.failed.sum())} collapsed, {int(study.healthy.sum())} healthy at a lag of 2 or more, "
         f"{int(study.dipped.sum())} with a dip."
     ]
 
@@ -213,7 +213,7 @@ def _about_verdict(table: pd.DataFrame) -> str:
     assert found is not None
     assert false is not None
     return (
-        f"The verdict on the training reward finds {found.percent} of {row['n_collapsed']:g} failures and calls "
+        f"The verdict on the training reward finds {found.percent} of {row['n_collapsed']:g} collapses and calls "
         f"{false.percent} of {row['n_other']:g} other runs collapsed."
     )
 
@@ -227,8 +227,8 @@ def _row_sentence(row: pd.Series, where: str) -> str:
         f"{false.value:.2g} [{false.low:.2g}, {false.high:.2g}] alarms per 1,000 healthy updates"
     )
     if recall is None or row["n_collapsed"] < LEAST_RUNS:
-        return f"{text}; too few failures ({row['n_collapsed']}) to say what it announces."
+        return f"{text}; too few collapses ({row['n_collapsed']}) to say what it announces."
     return (
-        f"{text}; announces {recall.percent} of {row['n_collapsed']} failures 10 to 100 updates ahead "
+        f"{text}; announces {recall.percent} of {row['n_collapsed']} collapses 10 to 100 updates ahead "
         f"(median lead {row['median_lead']:.3g}); {row['dips_alarmed']:.3g} of {row['n_dips']} dips alarmed."
     )

@@ -95,7 +95,7 @@ def runs_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
     rewards = [run.series["reward"].values for run, _ in kept if "reward" in run.series]
     return CalibrationRuns(
         panel=Panel(
-            runs=pd.DataFrame({"key": [run.path for run, _ in kept], "event": events, "failed": np.isfinite(onset)}),
+            runs=pd.DataFrame({"key": [run.path for run, _ in kept], "event": events, "collapsed": np.isfinite(onset)}),
             values=_values(tables),
             onset=onset,
             found=onset,

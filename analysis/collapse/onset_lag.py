@@ -17,7 +17,7 @@ def lag_at_onset(results: Results, verdicts: pd.DataFrame) -> pd.Series[float]:
         results: The runs.
         verdicts: Of `analysis.collapse.rule.events`: `key`, `onset` and `failed`.
     """
-    onset = verdicts.set_index("key")["onset"].where(verdicts.set_index("key")["failed"].astype(bool))
+    onset = verdicts.set_index("key")["onset"].where(verdicts.set_index("key")["collapsed"].astype(bool))
     steps = results.step_columns("lag_mean")
     before = steps[steps["step"] < steps["key"].map(onset)]
     last = before.loc[before.groupby("key", sort=False)["step"].idxmax(), ["key", "lag_mean"]]

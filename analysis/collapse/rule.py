@@ -141,12 +141,12 @@ def judge(
 
 
 def events(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
-    """One row per cell: its columns plus those of `CollapseVerdict`, `last_step` and `failed`."""
+    """One row per cell: its columns plus those of `CollapseVerdict`, `last_step` and `collapsed`."""
     verdicts = _known_verdicts(results, rule or CollapseRule())
     table = results.cells.join(verdicts)
     at_end = (table["event"] == "nan") & table["steps_done"].notna()
     table["onset"] = table["onset"].mask(at_end, table["steps_done"]).astype("float64")
-    return table.assign(last_step=table.pop("last_step"), failed=table["event"].isin(FAILURES))
+    return table.assign(last_step=table.pop("last_step"), collapsed=table["event"].isin(FAILURES))
 
 
 def _known_verdicts(results: Results, rule: CollapseRule) -> pd.DataFrame:
@@ -166,7 +166,7 @@ def _known_verdicts(results: Results, rule: CollapseRule) -> pd.DataFrame:
 def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
     """How the verdicts move when depth, patience and minimum drop are varied around the rule.
 
-    Columns: the three parameters; `failed`, `collapsed`, `rebound` counts; `agreement` (share of cells with
+    Columns: the three parameters; `collapsed` and, of these, `rebound` counts; `agreement` (share of cells with
     the same failed-or-not verdict as the rule itself) and `onset_shift` (median shift of the onset in updates,
     cells failed in both).
     """
@@ -189,8 +189,7 @@ def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFr
                 "depth": varied.depth,
                 "patience": varied.patience,
                 "min_drop": varied.min_drop,
-                "failed": sum(kind in FAILURES for kind in kinds),
-                "collapsed": kinds.count("collapse"),
+                "collapsed": sum(kind in FAILURES for kind in kinds),
                 "rebound": kinds.count("collapse with rebound"),
                 "agreement": (never + sum(same)) / len(results.cells),
                 "onset_shift": float(np.median(shift)) if shift else float("nan"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from vcpo_bench.analysis.collapse.rule import KINDS
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.intervals import LEVEL
+from vcpo_bench.analysis.intervals import ENOUGH, LEVEL
 from vcpo_bench.analysis.wording import counted, p_value, row_by_row
 
 OUTCOMES = "outcomes"
@@ -29,7 +29,7 @@ def outcomes(found: Findings) -> Iterator[Finding]:
     if len(unresolved):
         text = (
             f"{len(unresolved)} of {len(events)} runs were below the threshold of the collapse rule at their last "
-            "evaluation, but for too short a time to count as failed."
+            "evaluation, but for too short a time to count as collapsed."
         )
         yield found.finding(OUTCOMES, text, "events", events, ("key", "event", "unresolved"))
 
@@ -40,44 +40,48 @@ def failures_by_lag(found: Findings) -> Iterator[Finding]:
         parts = []
         for row in rows.to_dict("records"):
             stopped = f" and {row['stopped']} stopped by an alarm" if row["stopped"] else ""
-            interval = f"[{row['low']:.0%}, {row['high']:.0%}]"
-            parts.append((row["rate"], f"{row['method']} {row['failed']} of {row['runs']}{stopped} {interval}"))
+            interval = f" [{row['low']:.0%}, {row['high']:.0%}]" if row["low"] < row["high"] else ""
+            parts.append((row["rate"], f"{row['method']} {row['collapsed']} of {row['runs']}{stopped}{interval}"))
         named = "; ".join(text for _, text in sorted(parts))
-        text = f"Lag {lag}, failed runs (95% Wilson interval of the failure rate): {named}."
+        what = " (95% Wilson interval of the rate)" if rows["low"].notna().any() else ""
+        text = f"Lag {lag}, collapsed runs{what}: {named}."
         yield found.finding(OUTCOMES, text, "rates_by_lag", rows, tuple(found.tables["rates_by_lag"].columns))
 
 
 def survival(found: Findings) -> Iterator[Finding]:
     """Whether the methods survive differently, over all lags and at each."""
-    columns = ("staleness", "methods", "runs", "failed", "p", "least_p")
+    columns = ("staleness", "methods", "runs", "collapsed", "fewest", "p", "least_p")
     for part, row in row_by_row(found.tables["log_rank"]):
         where = "over all lags" if row["staleness"] == "all" else f"at lag {row['staleness']}"
         differs = "differs between the methods" if row["p"] < LEVEL else "cannot be told apart between the methods"
         text = (
             f"Survival {differs} {where} (log-rank test stratified by task, regime, lag and learning rate: "
-            f"{p_value(row['p'])}, {row['failed']} of {row['runs']} runs failed)."
+            f"{p_value(row['p'])}, {row['collapsed']} of {row['runs']} runs collapsed)."
         )
-        if not np.isfinite(row["p"]):
-            text = f"Survival {where} cannot be compared: no run failed, or only one method ran."
+        if row["methods"] > 1 and row["collapsed"] and row["fewest"] < ENOUGH:
+            few = f"{counted(row['fewest'], 'run')}, fewer than {ENOUGH}"
+            text = f"Survival {where} is not compared: a method has {few}."
+        elif not np.isfinite(row["p"]):
+            text = f"Survival {where} cannot be compared: no run collapsed, or only one method ran."
         elif row["least_p"] >= LEVEL:
             text = (
                 f"Survival {where} is not compared: with {counted(row['runs'], 'run')} of "
                 f"{counted(row['methods'], 'method')} an exact test cannot go below p = {row['least_p']:.2g}."
             )
-        yield found.finding(SURVIVAL, text, "log_rank", part, columns)
+        yield found.finding(SURVIVAL, text, "log_rank", part, columns, "compared" not in text)
 
 
 def rule_sensitivity(found: Findings) -> Finding:
     """How the verdicts change with the parameters of the rule."""
     table = found.tables["sensitivity"]
     worst = table.sort_values("agreement").iloc[0]
-    low, high = table["failed"].min(), table["failed"].max()
-    failed = f"between {low} and {high} runs count as failed" if low < high else f"{low} runs count as failed in each"
+    low, high = table["collapsed"].min(), table["collapsed"].max()
+    counts = f"between {low} and {high} runs" if low < high else f"in each, {low} runs"
     kept = "every run keeps its verdict"
     if worst["agreement"] < 1:
         kept = (
             f"at least {worst['agreement']:.0%} of runs keep their verdict (fewest with depth {worst['depth']}, "
             f"patience {worst['patience']:.0f}, smallest drop {worst['min_drop']})"
         )
-    text = f"Under {len(table)} variants of the collapse rule, {failed}; {kept}."
-    return found.finding(SURVIVAL, text, "sensitivity", table, (*_RULE, "failed", "agreement"))
+    text = f"Under {len(table)} variants of the collapse rule, {counts} count as collapsed; {kept}."
+    return found.finding(SURVIVAL, text, "sensitivity", table, (*_RULE, "collapsed", "agreement"))

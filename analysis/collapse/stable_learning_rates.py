@@ -42,7 +42,7 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     place = ["task", "regime", "method", "staleness"]
     for name, cells in judged.groupby(place, sort=False):
-        per_rate = cells.groupby("lr")["failed"].agg(["sum", "size"]).sort_index()
+        per_rate = cells.groupby("lr")["collapsed"].agg(["sum", "size"]).sort_index()
         unstable = (TOLERATED * per_rate["sum"] >= per_rate["size"]).to_numpy()
         first = int(np.argmax(unstable)) if unstable.any() else len(unstable)
         rates = per_rate.index.to_numpy()
@@ -50,10 +50,10 @@ def stable_rates(table: pd.DataFrame) -> pd.DataFrame:
         failed, total = map(int, per_rate.iloc[first - 1]) if first else (None, 0)
         row = dict(zip(place, name, strict=True))
         row |= {"stable_rate": stable, "next_rate": following, "reading": _reading(stable, following)}
-        row["failed_high"] = np.nan if failed is None else wilson(failed, total)[1]
-        rows.append(row | {"failed": failed, "total": total or None})
-    columns = [*place, "stable_rate", "next_rate", "reading", "failed", "total", "failed_high"]
-    return pd.DataFrame(rows, columns=columns).astype({"failed": "Int64", "total": "Int64"})
+        row["collapsed_high"] = np.nan if failed is None else wilson(failed, total)[1]
+        rows.append(row | {"collapsed": failed, "total": total or None})
+    columns = [*place, "stable_rate", "next_rate", "reading", "collapsed", "total", "collapsed_high"]
+    return pd.DataFrame(rows, columns=columns).astype({"collapsed": "Int64", "total": "Int64"})
 
 
 def frontier(table: pd.DataFrame) -> pd.DataFrame:
@@ -79,21 +79,21 @@ def frontier(table: pd.DataFrame) -> pd.DataFrame:
         failures do not become more likely at larger learning rates.
     """
     judged = table[~table["event"].isin(UNDECIDED) & (table["staleness"] > 0)]
-    judged = judged.assign(early=judged["failed"].astype(bool) & (judged["onset"] < judged["staleness"]))
+    judged = judged.assign(early=judged["collapsed"].astype(bool) & (judged["onset"] < judged["staleness"]))
     rows = [{"method": name} | _fit(cells) for name, cells in judged.groupby("method", sort=False)]
     if len(rows) > 1:
         rows.append({"method": "(all)"} | _fit(judged))
-    return pd.DataFrame(rows, columns=["method", "cells", "failed", "early", "exponent", "low", "high", "reason"])
+    return pd.DataFrame(rows, columns=["method", "cells", "collapsed", "early", "exponent", "low", "high", "reason"])
 
 
 def _fit(cells: pd.DataFrame) -> dict[str, Any]:
-    failed = cells["failed"].to_numpy(dtype=np.float64)
-    facts: dict[str, Any] = {"cells": len(cells), "failed": int(failed.sum()), "early": int(cells["early"].sum())}
+    failed = cells["collapsed"].to_numpy(dtype=np.float64)
+    facts: dict[str, Any] = {"cells": len(cells), "collapsed": int(failed.sum()), "early": int(cells["early"].sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
     if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
         return facts | nothing | {"reason": "fewer than two lags or two learning rates"}
     if min(failed.sum(), (1 - failed).sum()) < 5:
-        return facts | nothing | {"reason": "fewer than 5 failed or 5 surviving runs"}
+        return facts | nothing | {"reason": "fewer than 5 collapsed or 5 surviving runs"}
     counted = _counted(cells)
     freedom = len(counted) - len(counted[_INTERCEPT].drop_duplicates()) - 2
     if freedom < 1:
@@ -104,7 +104,7 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     slope, likelihood, _ = _profile(design, counted["share"].to_numpy(), runs)
     best = int(likelihood.argmax())
     if slope[best] <= 0.1:
-        return facts | nothing | {"reason": "failures do not become more likely at larger learning rates"}
+        return facts | nothing | {"reason": "collapses do not become more likely at larger learning rates"}
     heights = np.where(slope > 0, likelihood, _without_slope(counted, runs))
     inside = np.flatnonzero(heights >= likelihood[best] - special.fdtri(1, freedom, 0.95) / 2 - EQUAL)
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
@@ -133,7 +133,7 @@ def _effective_runs(counted: pd.DataFrame, score: Array) -> Array:
 
 def _counted(cells: pd.DataFrame) -> pd.DataFrame:
     """Configurations, whose runs differ in their seed only: the `share` of the runs that failed, and their `size`."""
-    same = cells.groupby([*_INTERCEPT, "lr", "staleness"], sort=False)["failed"]
+    same = cells.groupby([*_INTERCEPT, "lr", "staleness"], sort=False)["collapsed"]
     return same.agg(share="mean", size="size").astype("float64").reset_index()
 
 

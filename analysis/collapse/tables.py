@@ -7,7 +7,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import FAILURES, KINDS, UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier, least_p, log_rank, median_survival, restricted_mean
-from vcpo_bench.analysis.intervals import wilson
+from vcpo_bench.analysis.intervals import ENOUGH, wilson
 from vcpo_bench.analysis.results import GROUP
 
 PLACE = ["task", "regime", "staleness", "lr"]
@@ -21,7 +21,7 @@ def failure_rates(verdicts: pd.DataFrame) -> pd.DataFrame:
         verdicts: Of `analysis.collapse.rule.events`.
 
     Returns:
-        Columns: the group; one count per kind of event; `failed` of `judged` (undecided ones left out); `rate`,
+        Columns: the group; one count per kind of event; `collapsed` of `judged` (undecided ones left out); `rate`,
         `low`, `high`, where `low` counts every run that an alarm stopped as one that would have survived and
         `high` as one that would have failed; `onset` (median, among the failed).
     """
@@ -30,10 +30,10 @@ def failure_rates(verdicts: pd.DataFrame) -> pd.DataFrame:
         counts = {kind: int((cells["event"] == kind).sum()) for kind in KINDS}
         failed = sum(counts[kind] for kind in FAILURES)
         judged, stopped = len(cells) - sum(counts[kind] for kind in UNDECIDED), counts["stopped"]
-        low, high = wilson(failed, judged + stopped)[0], wilson(failed + stopped, judged + stopped)[1]
+        low, high = _ends(failed, stopped, judged + stopped)
         share = failed / judged if judged else np.nan
-        onset = cells.loc[cells["failed"], "onset"].median()
-        summary = {"failed": failed, "judged": judged, "rate": share, "low": low, "high": high, "onset": onset}
+        onset = cells.loc[cells["collapsed"], "onset"].median()
+        summary = {"collapsed": failed, "judged": judged, "rate": share, "low": low, "high": high, "onset": onset}
         rows.append(dict(zip(GROUP, group, strict=True)) | counts | summary)
     return pd.DataFrame(rows)
 
@@ -41,17 +41,22 @@ def failure_rates(verdicts: pd.DataFrame) -> pd.DataFrame:
 def failure_rates_by_lag(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Failures per method and lag over all tasks and learning rates, of the runs that the rule applies to.
 
-    Columns: `staleness`, `method`, `failed` of `runs`, `stopped` (by an alarm: counted as survived in `low` and as
+    Columns: `staleness`, `method`, `collapsed` of `runs`, `stopped` (by an alarm: counted as survived in `low` and as
     failed in `high`), `rate`, `low`, `high` (Wilson).
     """
     rows = []
     for (lag, method), cells in applicable(verdicts).groupby(["staleness", "method"]):
-        failed, runs, stopped = int(cells["failed"].sum()), len(cells), int((cells["event"] == "stopped").sum())
-        row = {"staleness": lag, "method": method, "failed": failed, "runs": runs, "stopped": stopped}
-        row |= {"rate": failed / runs, "low": wilson(failed, runs)[0], "high": wilson(failed + stopped, runs)[1]}
-        rows.append(row)
-    columns = ["staleness", "method", "failed", "runs", "stopped", "rate", "low", "high"]
+        failed, runs, stopped = int(cells["collapsed"].sum()), len(cells), int((cells["event"] == "stopped").sum())
+        row = {"staleness": lag, "method": method, "collapsed": failed, "runs": runs, "stopped": stopped}
+        low, high = _ends(failed, stopped, runs)
+        rows.append(row | {"rate": failed / runs, "low": low, "high": high})
+    columns = ["staleness", "method", "collapsed", "runs", "stopped", "rate", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _ends(failed: int, stopped: int, runs: int) -> tuple[float, float]:
+    """Wilson interval of a collapse rate, wider for the unknown fate of stopped runs; none below `ENOUGH` runs."""
+    return (wilson(failed, runs)[0], wilson(failed + stopped, runs)[1]) if runs >= ENOUGH else (np.nan, np.nan)
 
 
 def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -59,7 +64,7 @@ def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 
     Returns:
         The curves (`method`, `staleness` and the columns of `analysis.collapse.survival.kaplan_meier`) and one row
-        per curve: `runs`, `failed`, `median` (updates; infinite: most survived), `mean`, `mean_low`,
+        per curve: `runs`, `collapsed`, `median` (updates; infinite: most survived), `mean`, `mean_low`,
         `mean_high` (restricted to `horizon`, the longest time that runs of every curve were, or would have been,
         watched).
     """
@@ -68,11 +73,14 @@ def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     watched = judged.groupby(["method", "staleness"])["watched"].max()
     horizon = float(watched.min()) if len(watched) else np.nan
     for name, cells in judged.groupby(["method", "staleness"]):
-        curve = kaplan_meier(cells["time"], cells["failed"])
+        curve = kaplan_meier(cells["time"], cells["collapsed"])
+        mean, low, high = restricted_mean(curve, horizon)
+        if len(cells) < ENOUGH:
+            low = high = np.nan
+            curve[["low", "high"]] = np.nan
         place = dict(zip(("method", "staleness"), name, strict=True))
         curves.append(pd.DataFrame(place, index=curve.index).join(curve))
-        mean, low, high = restricted_mean(curve, horizon)
-        facts = {"runs": len(cells), "failed": int(cells["failed"].sum()), "median": median_survival(curve)}
+        facts = {"runs": len(cells), "collapsed": int(cells["collapsed"].sum()), "median": median_survival(curve)}
         rows.append(place | facts | {"mean": mean, "mean_low": low, "mean_high": high, "horizon": horizon})
     names = ["method", "staleness", "time", "at_risk", "events", "censored", "survival", "low", "high"]
     joined = pd.concat(curves, ignore_index=True)[names] if curves else pd.DataFrame(columns=names)
@@ -82,8 +90,9 @@ def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Do methods fail at different rates over time? Log-rank tests stratified by task, regime, lag and learning rate.
 
-    Columns: `staleness` (`all` or one lag), `methods`, `runs`, `failed`, `chi2`, `degrees`, `p`, and `least_p`: the
-    smallest p that an exact test of so many runs could give.
+    Columns: `staleness` (`all` or one lag), `methods`, `runs`, `collapsed`, `fewest` (runs of a method), `chi2`,
+    `degrees`, `p` (NaN where `fewest` is below `ENOUGH`), and `least_p`: the smallest p that an exact test of so many
+    runs could give.
     """
     judged = _timed(verdicts)
     judged = judged[judged["staleness"] > 0]
@@ -92,8 +101,10 @@ def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     for name, cells in scopes.items():
         stratum = cells.groupby(PLACE, sort=False).ngroup()
         facts = {"staleness": name, "methods": cells["method"].nunique(), "runs": len(cells)}
-        test = log_rank(cells["time"], cells["failed"], cells["method"], stratum)
-        facts |= {"failed": int(cells["failed"].sum())} | test._asdict()
+        test = log_rank(cells["time"], cells["collapsed"], cells["method"], stratum)
+        fewest = int(cells["method"].value_counts().min()) if len(cells) else 0
+        facts |= {"collapsed": int(cells["collapsed"].sum()), "fewest": fewest} | test._asdict()
+        facts |= {"p": test.p if fewest >= ENOUGH else np.nan}
         rows.append(facts | {"least_p": least_p(cells["method"], stratum)})
     return pd.DataFrame(rows)
 
@@ -109,6 +120,6 @@ def _timed(verdicts: pd.DataFrame) -> pd.DataFrame:
     A run of which neither is known, such as one whose evaluations cannot be read, is in no risk set.
     """
     judged = applicable(verdicts)
-    time = judged["onset"].where(judged["failed"], judged["last_step"])
-    watched = judged["steps"].where(judged["failed"], judged["last_step"])
+    time = judged["onset"].where(judged["collapsed"], judged["last_step"])
+    watched = judged["steps"].where(judged["collapsed"], judged["last_step"])
     return judged.assign(time=time, watched=watched)[time.notna()]

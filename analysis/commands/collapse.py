@@ -80,7 +80,7 @@ class Collapse(Analysis):
     """`vcpo-bench lab analyze collapse`."""
 
     name = "collapse"
-    summary = "Which runs failed, when, and how certain that is"
+    summary = "Which runs collapsed, when, and how certain that is"
 
     def run(self, results: Results) -> Findings:
         """See `analyze_collapse`."""

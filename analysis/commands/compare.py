@@ -16,7 +16,7 @@ from vcpo_bench.analysis.comparison.aggregates import REPLICATIONS
 from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps, task_rows
 from vcpo_bench.analysis.comparison.best_learning_rate import tune
 from vcpo_bench.analysis.comparison.cells_behind import cells_behind
-from vcpo_bench.analysis.comparison.normalized_rewards import normalize, score_column
+from vcpo_bench.analysis.comparison.normalized_rewards import RAW, normalize, score_column
 from vcpo_bench.analysis.comparison.pairs import all_pairs
 from vcpo_bench.analysis.comparison.rankings import improvement_table, profile_table, ranking, task_means
 from vcpo_bench.analysis.comparison.speedup import NOT_INFERIOR, SHARES, speedup_table
@@ -59,13 +59,13 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
         "ablation": lambda: ablation_table(runs, cells, column),
         "step_controls": lambda: step_controls(cells, column),
         "cost": lambda: cost_table(results),
-        "answers": lambda: answers_table(tables["ranking"], tables["pairs"], tables["choices"]),
+        "answers": lambda: answers_table(tables["ranking"], tables["pairs"], tables["choices"], tables["by_task"]),
     }
     for name, compute in track(steps.items(), "comparing methods", len(steps)):
         tables[name] = compute()
     found = Findings(tables, cells_behind(rewards.table, runs))
-    found.statements += [*task_rows(found), *answers(found), *disagreements(found), *next_steps(found)]
-    found.statements += [*say.limits(found), *say.winners(found, column), *say.tuning(found)]
+    found.statements += [*task_rows(found), *answers(found, column != RAW), *disagreements(found), *next_steps(found)]
+    found.statements += [*say.limits(found), *say.beaten(found), *say.tuning(found)]
     found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
     found.statements += [*effects.targets(found), *effects.speedup(found), *effects.cost(found)]
     return found

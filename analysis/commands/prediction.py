@@ -42,10 +42,10 @@ def analyze_prediction(results: Results, least_lag: int = LEAST_LAG) -> Findings
     panel = build_panel(results)
     found = Findings({"runs": runs_table(results), "signals": signals_table(recorded_signals(results, panel))}, {})
     if panel.recorded():
-        found.tables |= {"failures": failures_table(panel), "auroc": auroc_table([panel])}
+        found.tables |= {"collapses": failures_table(panel), "auroc": auroc_table([panel])}
         found.tables |= {"matching": matching_table(panel), "alarms": alarms_table(panel)}
     found.cells_behind |= _cells_behind(found.tables, panel.runs["key"], _recorded(panel))
-    found.cells_behind |= {"failures": own_key, "runs": agreeing(results.cells, *PLACE)}
+    found.cells_behind |= {"collapses": own_key, "runs": agreeing(results.cells, *PLACE)}
     if not panel.recorded():
         found.statements.append(_nothing_to_predict(found))
         return found
@@ -99,7 +99,7 @@ def _nothing_to_predict(found: Findings) -> Finding:
 
 def analyze_auroc(results: Results) -> Findings:
     """The primary endpoint at all lags, for reports: table `auroc`, empty where too few runs failed or survived."""
-    failed = events(results)["failed"]
+    failed = events(results)["collapsed"]
     if min(int(failed.sum()), int((~failed).sum())) < LEAST_RUNS:
         return Findings({"auroc": pd.DataFrame()}, {"auroc": own_key})
     judged, recorded = pd.Series(dtype=object), dict[str, pd.Series]()
@@ -141,7 +141,7 @@ class Prediction(Analysis):
     """`vcpo-bench lab analyze prediction`."""
 
     name = "prediction"
-    summary = "Whether failure can be predicted, how early, and at what cost"
+    summary = "Whether collapse can be predicted, how early, and at what cost"
 
     least_lag: int = integer(LEAST_LAG, minimum=0)
 

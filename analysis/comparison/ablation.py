@@ -120,8 +120,8 @@ def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 
     A positive difference says that steps timed by ESS beat equally small steps that are not. Paired at the same task,
     lag, learning rate and seed, and averaged over the learning rates of a seed. Columns: `method`, `control` (matched
-    or shuffled), `staleness`, those of `analysis.comparison.pairs.Contrast` (method minus control), `failed` and
-    `failed_control` counts, and `margin`: a difference whose 95% interval lies within it of 0 is none that matters.
+    or shuffled), `staleness`, those of `analysis.comparison.pairs.Contrast` (method minus control), `collapsed` and
+    `collapsed_control` counts, and `margin`: a difference whose 95% interval lies within it of 0 is none that matters.
     """
     rows = []
     for method in sorted(set(cells["method"])):
@@ -132,14 +132,14 @@ def step_controls(cells: pd.DataFrame, column: str) -> pd.DataFrame:
         for lag, here in cells.groupby("staleness"):
             both = here[here["method"].isin([method, target])]
             difference = contrast(both, {target: 1.0, method: -1.0}, column, (*PLACE, "lr"))
-            failed = both.groupby("method")["failed"].sum()
+            failed = both.groupby("method")["collapsed"].sum()
             counts = {
-                "failed": int(failed.get(target, 0)),
-                "failed_control": int(failed.get(method, 0)),
+                "collapsed": int(failed.get(target, 0)),
+                "collapsed_control": int(failed.get(method, 0)),
                 "margin": MARGIN,
             }
             rows.append({"method": target, "control": kind, "staleness": lag} | difference._asdict() | counts)
-    columns = ["method", "control", "staleness", *Contrast._fields, "failed", "failed_control", "margin"]
+    columns = ["method", "control", "staleness", *Contrast._fields, "collapsed", "collapsed_control", "margin"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.pairs import decidable
-from vcpo_bench.analysis.comparison.rankings import iqm_in_words
 from vcpo_bench.analysis.findings import Finding, Findings
-from vcpo_bench.analysis.intervals import LEVEL
-from vcpo_bench.analysis.wording import fixed, learning_rate, listed, row_by_row, with_interval
+from vcpo_bench.analysis.intervals import ENOUGH, LEVEL
+from vcpo_bench.analysis.wording import fixed, interval_of, learning_rate, listed, row_by_row, with_interval
 
 ANSWER = "answer"
 """Topic: which method at each lag, at which rate, by how much, and whether it can be told from chance."""
@@ -25,15 +25,21 @@ DISAGREEMENT = "disagreement"
 NEXT = "next"
 """Topic: what to run next."""
 
-_COLUMNS = ("staleness", "method", "rates", "seeds", "iqm", "iqm_low", "iqm_high", "runner_up", "ahead", "ahead_low")
+_COLUMNS = (
+    *("staleness", "method", "rates", "seeds", "iqm", "iqm_low", "iqm_high", "reward"),
+    *("runner_up", "ahead", "ahead_low"),
+)
 _PAIR = ("first", "second", "estimate", "low", "high", "p_holm")
 
 
-def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFrame) -> pd.DataFrame:
+def answers_table(
+    ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFrame, by_task: pd.DataFrame
+) -> pd.DataFrame:
     """One row per lag: the method with the highest interquartile mean, and how far it is from the next.
 
     Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), `iqm` with
-    `_low` and `_high`, `runner_up` (empty: none), `ahead` (paired difference of mean scores) with `_low` and `_high`,
+    `_low` and `_high`, `reward` (its mean final reward; NaN with several tasks), `runner_up` (empty: none), `ahead`
+    (paired difference of mean scores) with `_low` and `_high`,
     `p_holm`, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
     `untested` (too few pairs) or `alone`; `margin`, and `equivalent`: two one-sided t tests at 2.5% each place the
     difference within it of 0 (its 95% interval lies inside).
@@ -42,12 +48,15 @@ def answers_table(ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFr
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
         pairs: Table of `analysis.comparison.pairs.all_pairs`.
         choices: Learning rates that were chosen.
+        by_task: Table of `analysis.comparison.rankings.task_means`.
     """
     rows = []
     for lag, here in ranking.groupby("staleness", sort=True):
         best = here.iloc[0]
         row = {"staleness": lag, "method": best["method"], "rates": _rates(choices, lag, str(best["method"]))}
         row |= {name: best[name] for name in ("seeds", "iqm", "iqm_low", "iqm_high")}
+        own = by_task.loc[(by_task["staleness"] == lag) & (by_task["method"] == best["method"]), "reward"]
+        row["reward"] = float(own.iloc[0]) if len(own) == 1 else np.nan
         runner_up = str(here.iloc[1]["method"]) if len(here) > 1 else ""
         rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
     columns = [*_COLUMNS, "ahead_high", "p_holm", "outcome"]
@@ -79,20 +88,47 @@ def _ahead(pairs: pd.DataFrame, lag: object, best: str, other: str) -> dict[str,
     return {"ahead": estimate, "ahead_low": low, "ahead_high": high, "p_holm": p, "outcome": outcome}
 
 
-def answers(found: Findings) -> Iterator[Finding]:
+def answers(found: Findings, normalized: bool) -> Iterator[Finding]:
     """One sentence per lag.
 
     Args:
         found: With the table `answers`.
+        normalized: Scores are shares of the gain of synchronous training, which sentences give in percent.
     """
+    say = _Shares() if normalized else _Rewards()
+    several = found.tables["scores"]["lr"].nunique() > 1
     for part, row in row_by_row(found.tables["answers"]):
-        rate = f" at learning rate {row['rates']}" if row["rates"] else ""
-        scores = "scores" if row["outcome"] == "alone" else "scores highest,"
-        text = f"Lag {row['staleness']}: {row['method']}{rate} {scores} {iqm_in_words(row)}{_margin(row)}."
+        rate = f" at learning rate {row['rates']}" if row["rates"] and several else ""
+        ends = "ends at" if row["outcome"] == "alone" else "ends highest,"
+        text = f"Lag {row['staleness']}: {row['method']}{rate} {ends} {say.value(row)}{_margin(row, say)}."
         yield found.finding(ANSWER, text, "answers", part, tuple(found.tables["answers"].columns))
 
 
-def _margin(row: Mapping[Any, Any]) -> str:
+class _Rewards:
+    """How values and differences are worded where scores are rewards as they are."""
+
+    def value(self, row: Mapping[Any, Any]) -> str:
+        """What the best ends at."""
+        return f"reward {interval_of(row, 'iqm')}"
+
+    def gap(self, value: float, low: float, high: float) -> str:
+        """A difference with its interval."""
+        return with_interval(value, low, high)
+
+
+class _Shares(_Rewards):
+    """Where scores are shares of the synchronous gain; the reward comes first, where a single task has one."""
+
+    def value(self, row: Mapping[Any, Any]) -> str:
+        ends = f" [{row['iqm_low']:.0%}, {row['iqm_high']:.0%}]" if row["iqm_low"] < row["iqm_high"] else ""
+        share = f"{row['iqm']:.0%}{ends} of what synchronous training gains"
+        return share if math.isnan(row["reward"]) else f"reward {fixed(row['reward'])}, {share}"
+
+    def gap(self, value: float, low: float, high: float) -> str:
+        return f"{with_interval(100 * value, 100 * low, 100 * high, 0)} points"
+
+
+def _margin(row: Mapping[Any, Any], say: _Rewards) -> str:
     other, outcome = row["runner_up"], row["outcome"]
     if outcome == "alone":
         return "; no other method ran"
@@ -100,24 +136,24 @@ def _margin(row: Mapping[Any, Any]) -> str:
         return f"; too few seeds to tell it from {other}, the next"
     chance = "p < 0.001" if row["p_holm"] < 0.001 else f"p = {row['p_holm']:.3f}"
     if outcome == "behind":
-        gap = with_interval(-row["ahead"], -row["ahead_high"], -row["ahead_low"])
+        gap = say.gap(-row["ahead"], -row["ahead_high"], -row["ahead_low"])
         sure = f"more than chance explains ({chance} after Holm)"
         return f" without its best and worst quarter of runs; over all runs {other}, the next, is {gap} ahead: {sure}"
     if row["ahead"] < 0:
         return (
             f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
-            f"{_equivalence(row)}"
+            f"{_equivalence(row, say)}"
         )
-    margin = with_interval(row["ahead"], row["ahead_low"], row["ahead_high"])
+    margin = say.gap(row["ahead"], row["ahead_low"], row["ahead_high"])
     sure = "more than chance explains" if outcome == "clear" else "no more than chance explains"
-    equivalence = _equivalence(row) if outcome == "chance" else ""
+    equivalence = _equivalence(row, say) if outcome == "chance" else ""
     return f", {margin} above {other}, the next: {sure} ({chance} after Holm){equivalence}"
 
 
-def _equivalence(row: Mapping[Any, Any]) -> str:
+def _equivalence(row: Mapping[Any, Any], say: _Rewards) -> str:
     """What two one-sided tests add to a difference that cannot be told from 0."""
     shown = "they are equivalent" if row["equivalent"] else "they are not shown to be equivalent"
-    return f"; {shown} within {row['margin']:.2f}"
+    return f"; {shown} within {say.gap(row['margin'], math.nan, math.nan)}"
 
 
 def task_rows(found: Findings) -> Iterator[Finding]:
@@ -157,19 +193,22 @@ def disagreements(found: Findings) -> Iterator[Finding]:
 
 
 def next_steps(found: Findings) -> Iterator[Finding]:
-    """What would make the answers surer.
+    """What would make the answers surer, in one sentence.
 
     Args:
         found: With the tables `answers` and `scores`.
     """
-    table = found.tables["answers"]
+    table, scores = found.tables["answers"], found.tables["scores"]
     unsure = table[table["outcome"].isin(["chance", "untested"])]
+    steps = []
     if len(unsure):
         lags = listed([str(lag) for lag in unsure["staleness"]])
-        text = f"Next: more seeds would tell the best two apart at lag {lags}: run the same grid with a larger --seeds."
-        yield found.finding(NEXT, text, "answers", unsure, ("staleness", "method", "runner_up", "outcome"))
-    lagged = found.tables["scores"]
-    lagged = lagged[lagged["staleness"] > 0]
-    if len(lagged) and lagged["lr"].nunique() == 1:
-        text = "Next: several learning rates (--lr takes a list or a range) would show each method at its best."
-        yield found.finding(NEXT, text, "scores", lagged, ("key", "lr"))
+        seeds = int(unsure["seeds"].min())
+        steps.append(f"--seeds {max(ENOUGH, 2 * seeds)}, to tell the best two apart at lag {lags}")
+    rates = scores.loc[scores["staleness"] > 0, "lr"].unique()
+    if len(rates) == 1:
+        around = ",".join(learning_rate(float(f"{rates[0] * factor:.3g}")) for factor in (1 / 3, 1, 3))
+        steps.append(f"--lr {around}, to show each method at its best")
+    if steps:
+        text = f"Next: run the same grid with {', and with '.join(steps)}."
+        yield found.finding(NEXT, text, "answers", table, ("staleness", "method", "runner_up", "outcome"))

@@ -25,9 +25,9 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 _FORM = re.compile(r"(?:(?P<rows>[^<>]*):)?\s*(?P<column>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _ALIASES = {"lag": "staleness"}
-_JUDGED = ("collapsed", "failed")
+_JUDGED = ("collapsed",)
 """Columns that count cells with a verdict of the collapse rule; the others of the row might belong there, too."""
-_REMEDY = 'write one such as "failed > 0" or "method=vcpo,lag=16: final_reward_low < 0.5"'
+_REMEDY = 'write one such as "collapsed > 0" or "method=vcpo,lag=16: final_reward_low < 0.5"'
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Condition:
 
     Attributes:
         text: As it was typed.
-        rows: Column and text of what the rows must be; those that are controls only count where `control` is named.
+        rows: Column and text of what the rows must be; those that are controls only count where `method` or `control`
+            is named.
         column: The column compared.
         sign: `<`, `<=`, `>` or `>=`.
         bound: The number it is compared with.
@@ -90,7 +91,8 @@ def rows_that_meet(condition: Condition, board: pd.DataFrame) -> list[str]:
     Raises:
         UsageError: No row of the scoreboard is what the condition is about.
     """
-    chosen = board if any(name == "control" for name, _ in condition.rows) else board[~board["control"]]
+    named = {name for name, _ in condition.rows} & {"method", "control"}
+    chosen = board if named else board[~board["control"]]
     for name, value in condition.rows:
         chosen = chosen[[_is(one, value) for one in chosen[name]]]
     if chosen.empty:

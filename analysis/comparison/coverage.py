@@ -8,7 +8,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.comparison.scoreboard import cell_summary
 from vcpo_bench.analysis.findings import Finding, Findings, own_key
-from vcpo_bench.analysis.intervals import FEW_SEEDS
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.wording import counted, learning_rate, listed
 
@@ -66,10 +66,10 @@ def _seeds(found: Findings) -> Iterator[Finding]:
     cells = found.tables["cells"]
     seeds = cells.groupby(_SETTING)["seed"].transform("nunique")
     fewest, most = int(seeds.min()), int(seeds.max())
-    if fewest < FEW_SEEDS:
+    if fewest < ENOUGH:
         text = (
-            f"Few seeds: some comparisons rest on {counted(fewest, 'seed')}; intervals are wide and may miss real "
-            "effects."
+            f"Few seeds: some comparisons rest on {counted(fewest, 'seed')}; intervals and tests are shown from "
+            f"{ENOUGH} runs on."
         )
         yield _about(found, THREAT, text, cells[seeds == fewest], *_SETTING, "seed")
     if fewest < most:

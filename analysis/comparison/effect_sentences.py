@@ -37,7 +37,7 @@ def stability(found: Findings) -> Iterator[Finding]:
     for reason, rows in unknown.groupby("reason"):
         who = listed(list(rows["method"]))
         text = f"How the largest stable learning rate of {who} falls with lag cannot be estimated: {reason}."
-        yield found.finding(STABILITY, text, "frontier", rows, ("method", "cells", "failed", "reason"))
+        yield found.finding(STABILITY, text, "frontier", rows, ("method", "cells", "collapsed", "reason"), known=False)
     for part, row in row_by_row(table[table["exponent"].notna()]):
         who = "all methods together" if row["method"] == "(all)" else row["method"]
         words = {"more": "faster than 1/lag", "less": "more slowly than 1/lag"}
@@ -47,8 +47,10 @@ def stability(found: Findings) -> Iterator[Finding]:
             f"{interval_of({'value': row['exponent']} | row)}, {fits}."
         )
         if row["early"]:
-            text += f" {row['early']} of {row['failed']} failures came before the requested lag was reached."
-        yield found.finding(STABILITY, text, "frontier", part, ("method", "exponent", "low", "high", "failed", "early"))
+            text += f" {row['early']} of {row['collapsed']} collapses came before the requested lag was reached."
+        yield found.finding(
+            STABILITY, text, "frontier", part, ("method", "exponent", "low", "high", "collapsed", "early")
+        )
 
 
 def ablation(found: Findings) -> Iterator[Finding]:
@@ -104,7 +106,9 @@ def _not_judged(
 ) -> Iterator[Finding]:
     """A sentence per lag on the rows with too few pairs to judge."""
     for lag, rows in table[~decidable(table)].groupby("staleness"):
-        yield found.finding(ABLATION, f"Lag {lag}: {what} not judged: {why_not_judged(rows)}.", name, rows, columns)
+        yield found.finding(
+            ABLATION, f"Lag {lag}: {what} not judged: {why_not_judged(rows)}.", name, rows, columns, False
+        )
 
 
 def targets(found: Findings) -> Iterator[Finding]:

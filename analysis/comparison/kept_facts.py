@@ -33,9 +33,9 @@ _READ = (records.STEPS_FILE, records.EVALS_FILE)
 """The tables that `curve_facts` is computed from."""
 _COLUMNS = [
     *("final_reward", "final_greedy", "final_step", "best_reward", "start_reward", "median_ess", "lag_mean", "lag_max"),
-    *("lag_at_onset", "event", "onset", "last_step", "failed"),
+    *("lag_at_onset", "event", "onset", "last_step", "collapsed"),
 ]
-_NUMBERS = [name for name in _COLUMNS if name not in ("event", "failed")]
+_NUMBERS = [name for name in _COLUMNS if name not in ("event", "collapsed")]
 
 
 def kept_curve_facts(results: Results) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def _is_entry(entry: object) -> bool:
     if not isinstance(facts, dict) or facts.keys() != set(_COLUMNS):
         return False
     numbers = all(isinstance(facts[name], int | float) for name in _NUMBERS)
-    return numbers and facts["event"] in KINDS and isinstance(facts["failed"], bool)
+    return numbers and facts["event"] in KINDS and isinstance(facts["collapsed"], bool)
 
 
 @cache

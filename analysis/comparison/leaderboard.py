@@ -15,7 +15,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.comparison.board_settings import settings_problem, settings_text
-from vcpo_bench.analysis.comparison.normalized_rewards import LAST
+from vcpo_bench.analysis.final_reward import LAST
 from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.errors import DamagedResultError
 
@@ -92,7 +92,7 @@ def rows_of(scores: pd.DataFrame, settings: Sequence[Mapping[str, Any]]) -> tupl
         row: dict[str, Any] = {"task": task, "regime": regime, "lag": int(lag), "lr": float(lr), "method": method}
         row |= {"settings": json.loads(own)}
         row |= {"seeds": len(values), "score": _known(values.mean() if values.size else math.nan)}
-        row |= {"low": _known(low), "high": _known(high), "failed": int(cells["failed"].sum())}
+        row |= {"low": _known(low), "high": _known(high), "failed": int(cells["collapsed"].sum())}
         rows.append(row | {"judged": int((~cells["event"].isin(UNDECIDED)).sum())})
     return tuple(rows)
 

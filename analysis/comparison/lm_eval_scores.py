@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.intervals import t_interval
+from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.results import GROUP, Results
 
 MEASURE = ["lm_task", "metric", "filter"]
@@ -27,7 +27,7 @@ def lm_score_summary(results: Results) -> pd.DataFrame:
     rows = []
     for group, measured in joined.groupby([*GROUP, *MEASURE, "step"], sort=True):
         values = measured["value"].to_numpy(dtype=np.float64)
-        low, high = t_interval(values)
+        low, high = reward_interval(values)
         better = measured["higher_is_better"].iloc[0]
         row = dict(zip([*GROUP, *MEASURE, "step"], group, strict=True))
         row |= {"documents": measured["n"].min(), "higher_is_better": better, "seeds": len(measured)}

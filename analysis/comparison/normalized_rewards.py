@@ -10,11 +10,9 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
 from vcpo_bench.analysis.comparability import BUDGET, NOT_SEPARATED
+from vcpo_bench.analysis.final_reward import final_rewards
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.tolerance import EQUAL
-
-LAST = 3
-"""Evaluations whose mean is the score of a run: its end, with less noise than the very last one has."""
 
 RAW = "score"
 """Column with the rewards as they are, for where tasks cannot be normalized."""
@@ -32,7 +30,7 @@ class NormalizedRewards:
 
     Attributes:
         table: One row per cell: `CELL` (`task` as `task_names` writes it), `key`, `control`, `status`, `event`,
-            `onset`, `failed`, `last_step`, `start`, `score` (mean sampled reward of the last `LAST` evaluations; NaN
+            `onset`, `collapsed`, `last_step`, `start`, `score` (`analysis.final_reward`; NaN
             for a cell that ended in an error) and `normalized`: `(score - start) / (sync - start)` of its task.
         anchors: One row per task: `start`, `sync`, `sync_method`, `sync_lr`, `sync_seeds`, `sync_at_edge` (several
             learning rates were tried and the best is the smallest or the largest of them), and `usable`.
@@ -46,11 +44,11 @@ def normalize(results: Results) -> NormalizedRewards:
     """Score every cell by its last evaluations, those that ended as nan or were stopped too."""
     verdicts = events(results)
     evals = results.evals.sort_values(["key", "step"], kind="stable")
-    last = evals.groupby("key", sort=False).tail(LAST).groupby("key")["sampled_reward"].mean()
+    last = final_rewards(evals)
     first = evals.groupby("key", sort=False)["sampled_reward"].first()
     final = verdicts["key"].map(last).astype("float64").mask(verdicts["status"] == "error")
     start = verdicts["key"].map(first).astype("float64")
-    kept = ["key", *CELL, "control", "status", "event", "onset", "failed", "last_step"]
+    kept = ["key", *CELL, "control", "status", "event", "onset", "collapsed", "last_step"]
     table = verdicts[kept].assign(start=start, score=final, task=task_names(verdicts))
     anchors = _anchors(table)
     by_task = anchors.set_index("task")

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.comparison.best_learning_rate import widening
-from vcpo_bench.analysis.intervals import can_decide, holm, sign_flip, stratified_t
+from vcpo_bench.analysis.intervals import ENOUGH, holm, sign_flip, stratified_t
 from vcpo_bench.analysis.wording import counted
 
 PLACE = ("task", "regime", "staleness", "seed")
@@ -31,7 +31,7 @@ class Contrast(NamedTuple):
         high: Upper end.
         p: Two-sided p of the same t test.
         p_exact: Two-sided sign-flip p over all pairs: no assumption about distributions, but independent pairs.
-        pairs: How many seeds times tasks it rests on.
+        pairs: How many seeds times tasks it rests on; with fewer than `ENOUGH` there are no interval and no p.
     """
 
     estimate: float
@@ -68,7 +68,10 @@ def contrast(
     paired = ~np.isnan(values)
     means = pd.Series(values[paired]).groupby([units[name].to_numpy()[paired] for name in ("stratum", "unit")]).mean()
     groups = [own.to_numpy() for _, own in means.groupby(level=0)]
-    return Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(means.to_numpy()), len(means))
+    found = Contrast(*stratified_t(groups, widen=widening(wanted)), sign_flip(means.to_numpy()), len(means))
+    if len(means) >= ENOUGH:
+        return found
+    return found._replace(low=math.nan, high=math.nan, p=math.nan, p_exact=math.nan)
 
 
 def _side_by_side(
@@ -90,9 +93,9 @@ def _side_by_side(
 
 
 def decidable(table: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which rows of contrasts are judged: an exact test of their pairs can reach the level, and their p is known."""
-    enough = np.array([can_decide(int(pairs)) for pairs in table["pairs"]], dtype=bool)
-    return enough & table["p"].notna().to_numpy()
+    """Which rows of contrasts are judged: those whose p is known, for which there must be `ENOUGH` pairs."""
+    known: NDArray[np.bool_] = table["p"].notna().to_numpy()
+    return known
 
 
 def why_not_judged(table: pd.DataFrame) -> str:
@@ -100,9 +103,9 @@ def why_not_judged(table: pd.DataFrame) -> str:
     pairs = int(table["pairs"].max())
     if not pairs:
         return "no two runs make a pair"
-    if can_decide(pairs):
+    if pairs >= ENOUGH:
         return "one of the tasks has a single pair, so that its spread is unknown"
-    return f"an exact test of at most {counted(pairs, 'pair')} of runs cannot reach the 5% level"
+    return f"{counted(pairs, 'pair')} of runs, fewer than {ENOUGH}"
 
 
 def all_pairs(runs: pd.DataFrame, column: str, place: Sequence[str] = PLACE) -> pd.DataFrame:

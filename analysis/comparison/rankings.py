@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,8 +17,7 @@ from vcpo_bench.analysis.comparison.aggregates import (
 )
 from vcpo_bench.analysis.comparison.best_learning_rate import widening
 from vcpo_bench.analysis.comparison.normalized_rewards import RAW
-from vcpo_bench.analysis.intervals import FEW_SEEDS, stratified_t, within_unit
-from vcpo_bench.analysis.wording import counted, fixed, interval_of
+from vcpo_bench.analysis.intervals import ENOUGH, stratified_t, within_unit
 
 PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
 RAW_LEVELS = np.round(np.linspace(0.0, 1.0, 51), 2)
@@ -39,7 +36,7 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
         Columns `place`, `method`, `seeds` (fewest in a task), `runs`, `failed`, then `iqm`, `mean`,
         `median`, `optimality_gap`, each with `_low` and `_high`, widened for tuned runs
         (`analysis.comparison.best_learning_rate.CROSS_FIT`), within the range of rewards where these are what is
-        ranked, and NaN with one seed.
+        ranked, and NaN with fewer than `ENOUGH` scores.
     """
     rows = []
     for name, part in runs.groupby([*place, "method"], sort=False):
@@ -47,28 +44,16 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
         row = dict(zip([*place, "method"], name, strict=True))
         seeds = min((len(one) for one in strata), default=0)
         row |= {"seeds": seeds, "runs": len(part)}
-        row["failed"] = int(part["failed"].sum())
+        row["collapsed"] = int(part["collapsed"].sum())
         for statistic, estimate in aggregates(strata, replications).items():
-            low, high = _ends(part, column, estimate) if seeds > 1 else (np.nan, np.nan)
+            low, high = _ends(part, column, estimate) if sum(map(len, strata)) >= ENOUGH else (np.nan, np.nan)
             row |= {statistic: estimate.value, f"{statistic}_low": low, f"{statistic}_high": high}
         rows.append(row)
     names = ["iqm", "mean", "median", "optimality_gap"]
-    columns = [*place, "method", "seeds", "runs", "failed"]
+    columns = [*place, "method", "seeds", "runs", "collapsed"]
     columns += [f"{one}{end}" for one in names for end in ("", "_low", "_high")]
     table = pd.DataFrame(rows, columns=columns)
     return table.sort_values([*place, "iqm"], ascending=[True] * len(place) + [False], ignore_index=True)
-
-
-def iqm_in_words(row: Mapping[Any, Any] | pd.Series) -> str:
-    """`0.90 [0.80, 1.00]`, or `0.90 (2 seeds, too few for an interval)`: it would look surer than it is.
-
-    Args:
-        row: Of `ranking`: its columns `iqm`, `iqm_low`, `iqm_high`, and `seeds`.
-    """
-    seeds = int(row["seeds"])
-    if seeds >= FEW_SEEDS or pd.isna(row["iqm"]):
-        return interval_of(row, "iqm")
-    return f"{fixed(float(row['iqm']))} ({counted(seeds, 'seed')}, too few for an interval)"
 
 
 def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -81,10 +66,11 @@ def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
         strata = [own[column] for _, own in part.groupby("regime")]
         mean, low, high, _ = stratified_t(strata, widen=widening(part))
         low, high = within_unit(part[column], low, high) if column == RAW else (low, high)
+        low, high = (low, high) if part[column].count() >= ENOUGH else (np.nan, np.nan)
         row = dict(zip(("task", "staleness", "method"), name, strict=True)) | {"seeds": int(part[column].count())}
         row |= {"mean": mean, "low": low, "high": high}
-        rows.append(row | {"reward": part["score"].mean(), "failed": int(part["failed"].sum())})
-    columns = ["task", "staleness", "method", "seeds", "mean", "low", "high", "reward", "failed"]
+        rows.append(row | {"reward": part["score"].mean(), "collapsed": int(part["collapsed"].sum())})
+    columns = ["task", "staleness", "method", "seeds", "mean", "low", "high", "reward", "collapsed"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -100,7 +86,8 @@ def improvement_table(runs: pd.DataFrame, column: str, replications: int = REPLI
         strata = {name: _strata(part, column, places) for name, part in here.groupby("method")}
         for first, second in combinations(strata, 2):
             estimate = probability_of_improvement(strata[first], strata[second], replications)
-            rows.append((lag, first, second, *estimate))
+            few = min(sum(map(len, strata[name])) for name in (first, second)) < ENOUGH
+            rows.append((lag, first, second, estimate.value, *((np.nan, np.nan) if few else estimate[1:])))
     return pd.DataFrame(rows, columns=["staleness", "first", "second", "probability", "low", "high"])
 
 
@@ -114,6 +101,8 @@ def profile_table(runs: pd.DataFrame, column: str, replications: int = REPLICATI
         groups = part.groupby(["task", "regime", "staleness"])
         strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in groups]
         share, low, high = performance_profile(strata, levels, replications)
+        if sum(map(len, strata)) < ENOUGH:
+            low, high = np.full_like(share, np.nan), np.full_like(share, np.nan)
         columns = {"method": method, "level": levels, "share": share, "low": low, "high": high}
         parts.append(pd.DataFrame(columns))
     names = ["method", "level", "share", "low", "high"]

@@ -10,6 +10,7 @@ import pandas as pd
 from vcpo_bench.analysis.collapse.onset_lag import lag_at_onset
 from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
 from vcpo_bench.analysis.csv_text import without_formulas
+from vcpo_bench.analysis.final_reward import final_rewards
 from vcpo_bench.analysis.intervals import reward_interval
 from vcpo_bench.analysis.results import GROUP, Results
 from vcpo_bench.files.atomic import replacing
@@ -21,33 +22,32 @@ ODD_ENDS = ("nan", "stopped_by", "error", "partial", "damaged")
 def cell_summary(results: Results) -> pd.DataFrame:
     """One row per cell: the columns of `results.cells` plus what its curves say.
 
-    Added: `final_reward` and `best_reward` (sampled reward of the last and of the best evaluation),
-    `final_greedy`, `final_step`, `start_reward`, `median_ess` (raw ESS ratio, median over the updates before a failure:
+    Added: `final_reward` and `final_greedy` (`analysis.final_reward`), `best_reward` (of the best evaluation),
+    `final_step`, `start_reward`, `median_ess` (raw ESS ratio, median over the updates before a failure:
     a policy that has failed may look on-policy again),
     `lag_mean` and `lag_max` (realized), `lag_at_onset` (realized where a failure began); the verdict of `events` in
     `event`, `onset` (NaN without one),
-    `last_step`, `failed`, and `collapsed` (collapse, also with rebound).
+    `last_step`, and `collapsed` (collapse, with or without rebound, or nan).
     """
     return _with_facts(results, curve_facts(results))
 
 
 def _with_facts(results: Results, facts: pd.DataFrame) -> pd.DataFrame:
-    joined = results.cells.merge(facts, how="left", left_on="key", right_index=True)
-    return joined.assign(collapsed=joined["event"].isin(("collapse", "collapse with rebound")))
+    return results.cells.merge(facts, how="left", left_on="key", right_index=True)
 
 
 def curve_facts(results: Results) -> pd.DataFrame:
-    """What `cell_summary` adds to the cells, but for `collapsed`: one row per cell, by its key."""
+    """What `cell_summary` adds to the cells: one row per cell, by its key."""
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
     judged = events(results)
-    verdicts = judged.set_index("key")[["event", "onset", "last_step", "failed"]]
+    verdicts = judged.set_index("key")[["event", "onset", "last_step", "collapsed"]]
     steps = results.step_columns("step", "ess_ratio", "lag_mean", "lag_max")
     by_key = steps.groupby("key", sort=False)
     down = steps["step"] >= steps["key"].map(verdicts["onset"])
     summary = pd.DataFrame(
         {
-            "final_reward": evals["sampled_reward"].last(),
-            "final_greedy": evals["greedy_reward"].last(),
+            "final_reward": final_rewards(results.evals),
+            "final_greedy": final_rewards(results.evals, "greedy_reward"),
             "final_step": evals["step"].last(),
             "best_reward": evals["sampled_reward"].max(),
             "start_reward": evals["sampled_reward"].first(),
@@ -69,11 +69,11 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
 
     Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
     `best_reward` with `_low` and `_high` (95% Student-t interval over seeds, within [0, 1] where the rewards are; NaN
-    for one seed; the best evaluation is optimistic: it is the maximum of noisy values); `final_greedy`; `median_ess`;
-    `collapsed`, `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total`
-    cells, of which the collapse rule could judge `judged`, and `failed` (collapsed or nan by that rule) of those;
+    below `ENOUGH` seeds; the best evaluation is optimistic: the maximum of noisy values); `final_greedy`; `median_ess`;
+    `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total` cells, of which
+    the collapse rule could judge `judged`, and `collapsed` (collapse, with or without rebound, or nan) of those;
     `lag_mean` and `lag_max` as realized; `lag_at_onset`, the mean realized lag at which failures began.
-    A cell that ended as nan or was stopped counts with its last evaluation; one that ended in an error is counted but
+    A cell that ended as nan or was stopped counts with its last evaluations; one that ended in an error is counted but
     has no part in the rewards.
 
     Args:
@@ -91,8 +91,8 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
             low, high = reward_interval(values)
             row |= {name: values.mean() if values.size else np.nan, f"{name}_low": low, f"{name}_high": high}
         row |= {"final_greedy": scored["final_greedy"].mean(), "median_ess": scored["median_ess"].median()}
-        row |= {"collapsed": int(cells["collapsed"].sum()), "total": len(cells)}
-        row |= {"failed": int(cells["failed"].sum()), "judged": int((~cells["event"].isin(UNDECIDED)).sum())}
+        row |= {"total": len(cells), "collapsed": int(cells["collapsed"].sum())}
+        row |= {"judged": int((~cells["event"].isin(UNDECIDED)).sum())}
         row |= {status: int((cells["status"] == status).sum()) for status in ODD_ENDS}
         row["damaged"] = int(cells["key"].isin(damaged).sum())
         row |= {"lag_mean": cells["lag_mean"].mean(), "lag_max": cells["lag_max"].max()}

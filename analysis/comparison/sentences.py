@@ -10,13 +10,12 @@ import pandas as pd
 from vcpo_bench.analysis.comparison.best_learning_rate import were_tuned
 from vcpo_bench.analysis.comparison.normalized_rewards import all_usable
 from vcpo_bench.analysis.comparison.pairs import decidable, why_not_judged
-from vcpo_bench.analysis.comparison.rankings import iqm_in_words
 from vcpo_bench.analysis.findings import NOTE, Finding, Findings
-from vcpo_bench.analysis.intervals import FEW_SEEDS, LEVEL, seed_warning
+from vcpo_bench.analysis.intervals import ENOUGH, LEVEL, few_runs
 from vcpo_bench.analysis.wording import learning_rate, listed, row_by_row
 
 RANKING = "ranking"
-"""Topic: which method is best at each lag, and which it beats."""
+"""Topic: which others the best method at each lag beats."""
 TUNING = "tuning"
 """Topic: the learning rates that were chosen."""
 
@@ -41,9 +40,9 @@ def limits(found: Findings) -> Iterator[Finding]:
         text = "With one seed nothing can be tuned and tested apart: no method is shown at its best learning rate."
         yield found.finding(NOTE, text, "scores", lagged, ("key", "seed"))
     ranking = found.tables["ranking"]
-    few = ranking[ranking["seeds"] < FEW_SEEDS]
-    if len(few) and (warning := seed_warning(int(few["seeds"].min()))):
-        yield found.finding(NOTE, warning, "ranking", few, ("staleness", "method", "seeds"))
+    few = ranking[ranking["runs"] < ENOUGH]
+    if len(few):
+        yield found.finding(NOTE, few_runs(int(few["runs"].min())), "ranking", few, ("staleness", "method", "runs"))
 
 
 def _without_anchor(found: Findings) -> Iterator[Finding]:
@@ -93,27 +92,16 @@ def _name(row: Mapping[Any, Any]) -> str:
     return f"{row['task']} at lag {row['staleness']} ({row['regime']})"
 
 
-def winners(found: Findings, column: str) -> Iterator[Finding]:
-    """The best method at each lag, and which others it beats.
+def beaten(found: Findings) -> Iterator[Finding]:
+    """Which other methods the best one at each lag beats.
 
     Args:
         found: With tables `ranking` and `pairs`.
-        column: The score that was ranked, `normalized` or `score`.
     """
-    unit = "normalized reward (0: start policy, 1: best synchronous training)" if column == "normalized" else "reward"
     for lag, rows in found.tables["ranking"].groupby("staleness"):
-        best = rows.iloc[0]
-        runs = found.tables["tuned"]
-        tuned = "at its best learning rate, " if were_tuned(runs[runs["staleness"] == lag]) else ""
-        text = (
-            f"Lag {lag}: {tuned}{best['method']} has {'the highest' if len(rows) > 1 else 'an'} interquartile mean of "
-            f"{unit}{',' if len(rows) > 1 else ' of'} {iqm_in_words(best)}."
-        )
-        unit = unit.partition(" (")[0]  # the scale is explained once
-        yield found.finding(
-            RANKING, text, "ranking", rows, ("staleness", "method", "seeds", "iqm", "iqm_low", "iqm_high")
-        )
-        yield from _beaten(found, lag, str(best["method"]))
+        if rows["runs"].min() < ENOUGH:  # which `limits` says of all lags
+            continue
+        yield from _beaten(found, lag, str(rows.iloc[0]["method"]))
 
 
 def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:
@@ -125,7 +113,7 @@ def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:
     if not enough.all():
         untested = here[~enough]
         text = f"Lag {lag}: {best} is not compared with {listed(list(others[~enough]))}: {why_not_judged(untested)}."
-        yield found.finding(RANKING, text, "pairs", untested, columns)
+        yield found.finding(RANKING, text, "pairs", untested, columns, known=False)
     here = here[enough]
     if here.empty:
         return

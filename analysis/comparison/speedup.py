@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 
 SHARES = (0.25, 0.5, 0.75, 0.9, 0.95)
@@ -84,10 +85,10 @@ def _by_seed(part: pd.DataFrame, measure: str) -> tuple[Array, Array]:
 
 
 def _ratio(own: tuple[Array, Array], sync: tuple[Array, Array]) -> tuple[float, float, float]:
-    """Mean of `sync` over mean of `own`, with a bootstrap interval; NaN for the interval of a single seed."""
+    """Mean of `sync` over mean of `own`, with a bootstrap interval; NaN for the interval of fewer than `ENOUGH`."""
     below, above = own[1], sync[1]
     value = float(above.mean() / below.mean())
-    if min(len(above), len(below)) < 2:
+    if min(len(above), len(below)) < ENOUGH:
         return value, float("nan"), float("nan")
     drawn, others = _draws(len(below), None if np.array_equal(own[0], sync[0]) else len(above))
     low, high = percentile_interval(value, above[others].mean(1) / below[drawn].mean(1))

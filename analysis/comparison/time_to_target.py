@@ -9,6 +9,7 @@ import pandas as pd
 
 from vcpo_bench.analysis.collapse.survival import kaplan_meier, median_survival, restricted_mean
 from vcpo_bench.analysis.comparison.normalized_rewards import NormalizedRewards
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.series import in_order, spans
 from vcpo_bench.analysis.tolerance import EQUAL
@@ -71,13 +72,15 @@ def target_table(times: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         Columns `staleness`, `method`, `target`, `reached`, `total`, `median_updates` and
         `median_seconds` (the time by which half of all runs had reached it; infinite when fewer than half ever did) and
         `mean_updates` with `_low` and `_high`: the mean restricted to the shortest budget among the runs, with 95%
-        interval.
+        interval from `ENOUGH` runs on.
     """
     joined = times.merge(runs[["key", "method", "staleness"]], on="key")
     rows = []
     for (lag, method, target), part in joined.groupby(["staleness", "method", "target"]):
         updates = kaplan_meier(part["updates"], part["reached"])
         mean, low, high = restricted_mean(updates, float(joined["budget"].min()))
+        if len(part) < ENOUGH:
+            low = high = float("nan")
         rows.append(
             {
                 "staleness": lag,

@@ -19,7 +19,7 @@ _RUN = ["key", *PLACE, "seed", "event"]
 def runs_table(results: Results) -> pd.DataFrame:
     """All runs that were started, by task, method, regime, lag and learning rate.
 
-    Columns: these; `started`, `healthy` (never failed), `collapsed` (with or without rebound), `nan`, `stopped`
+    Columns: these; `started`, `healthy` (never collapsed), `collapsed` (`nan` among them), `nan`, `stopped`
     (by an alarm: censored), `not_judged`, `seeds`.
     """
     verdicts = events(results)
@@ -30,8 +30,8 @@ def runs_table(results: Results) -> pd.DataFrame:
             dict(zip(PLACE, group, strict=True))
             | {
                 "started": len(cells),
-                "healthy": int((~cells["failed"] & ~kinds.isin(UNDECIDED)).sum()),
-                "collapsed": int(kinds.isin(["collapse", "collapse with rebound"]).sum()),
+                "healthy": int((~cells["collapsed"] & ~kinds.isin(UNDECIDED)).sum()),
+                "collapsed": int(cells["collapsed"].sum()),
                 "nan": int((kinds == "nan").sum()),
                 "stopped": int((kinds == "stopped").sum()),
                 "not_judged": int((kinds == "not applicable").sum()),

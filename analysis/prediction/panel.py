@@ -172,7 +172,7 @@ def _judged(results: Results) -> _Judged:
     stride = _stride(results.evals)
     onset, found, end = _times(judged, stride)
     length = int(lengths.max()) + 1 if len(lengths) else 1
-    columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "failed", "steps_done"]
+    columns = ["key", "task", "method", "regime", "staleness", "lr", "seed", "event", "collapsed", "steps_done"]
     twins = twin_groups(in_order(results.step_columns(*HISTORY)), judged, np.maximum(found - PRIMARY_LEAD, LEADS[0]))
     return _Judged(judged[columns], onset, found, end, stride, length, twins)
 
@@ -184,7 +184,7 @@ def _stride(evals: pd.DataFrame) -> int:
 
 
 def _times(verdicts: pd.DataFrame, stride: int) -> tuple[Array, Array, Array]:
-    failed = verdicts["failed"].fillna(False).to_numpy(dtype=bool)
+    failed = verdicts["collapsed"].fillna(False).to_numpy(dtype=bool)
     onset = np.where(failed, verdicts["onset"].to_numpy(dtype=np.float64), np.inf)
     found = np.where(failed, np.floor(onset / stride) * stride, np.inf)
     end = np.nan_to_num(verdicts["last_step"].to_numpy(dtype=np.float64), nan=-1.0)

@@ -33,23 +33,23 @@ _LEVEL = 0.05
 
 def runs(found: Findings) -> Iterator[Finding]:
     """How many runs were started, what became of them, and when they failed."""
-    table, failures = found.tables["runs"], found.tables["failures"]
+    table, collapses = found.tables["runs"], found.tables["collapses"]
     total = table[list(_RUN_COUNTS)].sum()
     text = (
-        f"{total['started']} runs were started: {total['collapsed']} collapsed, {total['nan']} ended as nan, "
-        f"{total['healthy']} never failed, {total['stopped']} were stopped by an alarm (censored), and the collapse "
+        f"{total['started']} runs were started: {total['collapsed']} collapsed ({total['nan']} of them as nan), "
+        f"{total['healthy']} never collapsed, {total['stopped']} were stopped by an alarm (censored), and the collapse "
         f"rule does not apply to {total['not_judged']}."
     )
     yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_RUN_COUNTS))
-    if len(failures):
-        text = f"Half of the {len(failures)} failures began by update {failures['onset'].median():.0f}."
-        yield found.finding(RUNS, text, "failures", failures, ("key", "event", "onset"))
+    if len(collapses):
+        text = f"Half of the {len(collapses)} collapses began by update {collapses['onset'].median():.0f}."
+        yield found.finding(RUNS, text, "collapses", collapses, ("key", "event", "onset"))
 
 
 def shared_fates(found: Findings) -> Iterator[Finding]:
     """How many configurations decide the fate of all their seeds, and hence what is resampled."""
     table = found.tables["runs"]
-    failed = table["collapsed"] + table["nan"]
+    failed = table["collapsed"]
     judged = failed + table["healthy"]
     several = judged > 1
     if not several.any():
@@ -59,7 +59,9 @@ def shared_fates(found: Findings) -> Iterator[Finding]:
     few = min(int((failed > 0).sum()), int((table["healthy"] > 0).sum()))
     text += "Intervals resample configurations, not runs"
     if few < LEAST_CONFIGURATIONS:
-        text += f": with failed or healthy runs in only {few} of them, fewer than {LEAST_CONFIGURATIONS}, none is given"
+        text += (
+            f": with collapsed or healthy runs in only {few} of them, fewer than {LEAST_CONFIGURATIONS}, none is given"
+        )
     text += "."
     yield found.finding(RUNS, text, "runs", table, ("task", "method", "staleness", "lr", *_RUN_COUNTS))
 
@@ -70,7 +72,7 @@ def twins(found: Findings, panel: Panel) -> Iterator[Finding]:
     several = sizes[sizes > 1]
     if several.size:
         text = (
-            f"{several.sum()} runs record the same as another of them until {PRIMARY_LEAD} updates before a failure "
+            f"{several.sum()} runs record the same as another of them until {PRIMARY_LEAD} updates before a collapse "
             f"({several.size} different): only their lags differ, and these come into effect later. Their "
             "configurations count as one."
         )
@@ -80,19 +82,19 @@ def twins(found: Findings, panel: Panel) -> Iterator[Finding]:
 def failing_methods(found: Findings) -> Iterator[Finding]:
     """Failures per method. If one accounts for most of them, identifying it is most of what any predictor does."""
     table = found.tables["runs"]
-    failed = table.assign(failed=table["collapsed"] + table["nan"]).groupby("method")[["failed", "started"]].sum()
-    rows = failed.sort_values("failed", ascending=False, kind="stable").reset_index().to_dict("records")
-    total, safe = sum(row["failed"] for row in rows), sum(not row["failed"] for row in rows)
+    failed = table.groupby("method")[["collapsed", "started"]].sum()
+    rows = failed.sort_values("collapsed", ascending=False, kind="stable").reset_index().to_dict("records")
+    total, safe = sum(row["collapsed"] for row in rows), sum(not row["collapsed"] for row in rows)
     if not total:
         return
     columns = ("method", "started", "collapsed", "nan")
-    named = "; ".join(f"{row['method']} {row['failed']} of {row['started']}" for row in rows if row["failed"])
+    named = "; ".join(f"{row['method']} {row['collapsed']} of {row['started']}" for row in rows if row["collapsed"])
     rest = f"; none under {'the other method' if safe == 1 else f'the other {safe} methods'}" if safe else ""
-    yield found.finding(RUNS, f"Failures by method: {named}{rest}.", "runs", table, columns)
-    if rows[0]["failed"] > total / 2 and len(rows) > 1:
+    yield found.finding(RUNS, f"Collapses by method: {named}{rest}.", "runs", table, columns)
+    if rows[0]["collapsed"] > total / 2 and len(rows) > 1:
         text = (
-            f"{rows[0]['failed'] / total:.0%} of the failures occur under {rows[0]['method']}, which is known without "
-            "looking at the run: see `matching`."
+            f"{rows[0]['collapsed'] / total:.0%} of the collapses occur under {rows[0]['method']}, which is known "
+            "without looking at the run: see `matching`."
         )
         yield found.finding(RUNS, text, "runs", table, columns)
 
@@ -106,11 +108,11 @@ def primary_endpoint(found: Findings) -> Iterator[Finding]:
         return
     part = here[here["lead"] == PRIMARY_LEAD]
     main = part.iloc[0]
-    what = f"Primary endpoint, ESS {PRIMARY_LEAD} updates before the onset of failure, against runs of the same task, "
+    what = f"Primary endpoint, ESS {PRIMARY_LEAD} updates before the onset of collapse, against runs of the same task, "
     what += "regime, lag and step"
     if main["verdict"] == TOO_FEW:
         text = f"{what}: too few runs or configurations ({_counts(main)}; {NEEDED})."
-        yield found.finding(AUROC, text, "auroc", part, _AREA)
+        yield found.finding(AUROC, text, "auroc", part, _AREA, known=False)
         return
     text = f"{what}: AUROC {interval_of(main)}, {main['verdict']} ({_counts(main)})."
     yield found.finding(AUROC, text, "auroc", part, _AREA)
@@ -139,7 +141,7 @@ def rivals(found: Findings) -> Iterator[Finding]:
             f"{PRIMARY_LEAD} updates ahead has AUROC {value_or_too_few(part.iloc[0])}."
         )
         columns = ("signal", "match", "n_collapsed", "n_healthy", "value", "low", "high", "verdict")
-        yield found.finding(RIVALS, text, "matching", part, columns)
+        yield found.finding(RIVALS, text, "matching", part, columns, part.iloc[0]["verdict"] != TOO_FEW)
 
 
 def alarms(found: Findings) -> Iterator[Finding]:
@@ -167,11 +169,11 @@ def _ess_alarms(found: Findings, part: pd.DataFrame) -> Finding:
     point = f"tuned to alarm at most {OPERATING:.0%} of the healthy training runs, on held-out seeds"
     if row["verdict"] == TOO_FEW:
         text = f"ESS alarms, {point}: too few runs or configurations ({_counts(row)}; {NEEDED})."
-        return found.finding(ALARMS, text, "alarms", part, (*columns, "verdict"))
+        return found.finding(ALARMS, text, "alarms", part, (*columns, "verdict"), known=False)
     caught = round(row["recall"] * row["n_collapsed"])
     lead = f", median lead {row['lead_median']:.0f} updates" if caught else ""
     text = (
-        f"ESS alarms, {point}: {caught} of {row['n_collapsed']} failures announced {NEAREST} to {FURTHEST} updates "
+        f"ESS alarms, {point}: {caught} of {row['n_collapsed']} collapses announced {NEAREST} to {FURTHEST} updates "
         f"ahead (recall {interval_of(row, 'recall')}{lead}), at {interval_of(row, 'false_per_1000')} false alarms per "
         f"1,000 healthy updates, in {interval_of(row, 'healthy_alarmed')} of the healthy runs. Whether acting on an "
         "alarm helps is another question: `vcpo-bench lab fork`."
@@ -196,4 +198,4 @@ def value_or_too_few(row: Mapping[Any, Any] | pd.Series) -> str:
 
 
 def _counts(row: Mapping[Any, Any] | pd.Series) -> str:
-    return f"{row['n_collapsed']} failed, {row['n_healthy']} healthy"
+    return f"{row['n_collapsed']} collapsed, {row['n_healthy']} healthy"

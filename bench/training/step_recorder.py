@@ -50,12 +50,12 @@ class StepRecorder:
             STEPS_FILE: RecordTable(STEPS, level),
             EVALS_FILE: RecordTable(EVALS, level),
             LAGS_FILE: RecordTable(LAGS, level),
+            EPISODES_FILE: RecordTable(EPISODES, level),
         }
         if events:
             self.tables[EVENTS_FILE] = RecordTable(EVENTS, level)
         if includes(level, "diagnostics"):
             self.tables[SAMPLES_FILE] = RecordTable(SAMPLES, level)
-            self.tables[EPISODES_FILE] = RecordTable(EPISODES, level)
         self._columns = [one for one in DIAGNOSTICS.values() if includes(level, one.level)]
 
     @property
@@ -107,9 +107,8 @@ class StepRecorder:
                 "seconds": seconds,
             }
         )
-        if includes(self.level, "diagnostics"):
-            for prompt, (text, reward) in enumerate(result.samples):
-                self.tables[EPISODES_FILE].append({"step": step, "prompt": prompt, "text": text, "reward": reward})
+        for prompt, (text, reward) in enumerate(result.samples):
+            self.tables[EPISODES_FILE].append({"step": step, "prompt": prompt, "text": text, "reward": reward})
 
     def seconds(self) -> float:
         """Work recorded so far, in seconds, including sessions before an interruption."""

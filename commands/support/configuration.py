@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.configs import PRESETS
 
-_NO_SETTINGS = {"config", "save_config", "help", "dry_run", "plugin"}
+_NO_SETTINGS = {"config", "save_config", "help", "dry_run", "cells", "plugin"}
 
 
 def read_config(ctx: typer.Context, value: str) -> str:

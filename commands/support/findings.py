@@ -12,7 +12,9 @@ from vcpo_bench.commands.support.outputs import check_folder
 from vcpo_bench.commands.support.say import say
 
 Tables = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the tables behind the findings, as CSV.")]
-Ids = Annotated[bool, typer.Option("--ids", metavar="", help="Print each finding's id, for vcpo-bench results trace.")]
+Ids = Annotated[
+    bool, typer.Option("--ids", metavar="", help="Print every finding with its id, for vcpo-bench results trace.")
+]
 
 
 def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, ids: bool) -> None:
@@ -30,6 +32,7 @@ def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, i
     from vcpo_bench.analysis.commands import ANALYSES
     from vcpo_bench.analysis.commands import run as run_analysis
     from vcpo_bench.analysis.csv_text import without_formulas
+    from vcpo_bench.analysis.wording import counted
     from vcpo_bench.errors import UsageError
     from vcpo_bench.files.atomic import replacing
     from vcpo_bench.reports.numbers import statement_id
@@ -38,8 +41,11 @@ def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, i
     findings = run_analysis(analysis, folders or [DEFAULT_OUT])
     if ids and ANALYSES.parse(analysis).text() not in ANALYSES.names():
         raise UsageError(f"--ids: trace computes analyses with their defaults; leave out the parameters of {analysis}")
-    for statement in findings.statements:
+    known = [one for one in findings.statements if one.known or ids]
+    for statement in known:
         say(f"{statement_id(analysis, statement.text)}  {statement.text}" if ids else statement.text)
+    if unknown := len(findings.statements) - len(known):
+        say(f"{counted(unknown, 'more question')} cannot be answered from so few runs; --ids prints them too")
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():

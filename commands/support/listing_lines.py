@@ -22,7 +22,7 @@ def lines_of(listing: Listing, width: int | None) -> list[str]:
         width: Columns of the terminal: those of the listing that do not fit are left out, and what an entry is gets
             cut. None: everything is shown.
     """
-    table = [listing.columns, *(tuple(" ".join(cell.split()) for cell in row) for row in listing.rows)]
+    table = [listing.columns, *(tuple(" ".join(str(cell).split()) for cell in row) for row in listing.rows)]
     widths = [max(len(row[place]) for row in table) for place in range(len(listing.columns))]
     shown = list(range(len(widths))) if width is None else _fitting(widths, width)
     if width is not None:

@@ -181,8 +181,9 @@ class ExecutionOptions:
     ] = False
     plugin: Plugins = None
     dry_run: Annotated[
-        bool, option(EXECUTION, "", "Print the cells and an estimate of the time; train nothing.", "--dry-run")
+        bool, option(EXECUTION, "", "Say how many cells there are and how long they take; train nothing.", "--dry-run")
     ] = False
+    cells: Annotated[bool, option(EXECUTION, "", "With --dry-run: list the cells too.", "--cells")] = False
     wait: Wait = False
     keep_checkpoints: Annotated[
         str,

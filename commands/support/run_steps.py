@@ -105,25 +105,24 @@ def estimate_gpu(spec: GridSpec) -> None:
     say("\n".join(gpu_plan(spec)))
 
 
-def estimate(run: PlannedRun) -> None:
-    """Print the cells of a run, and an estimate of the time that those which are missing take."""
+def estimate(run: PlannedRun, listed: bool) -> None:
+    """Print how many cells a run has and how long those that are missing take; then the cells, if they are wanted."""
     from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.running.pool import time_estimate
+    from vcpo_bench.reports.formatting import duration
 
     done = ended_keys(run.options.out)
     missing = [cell for cell in run.cells if cell.key not in done]
-    for cell in run.cells:
-        note = "ended" if cell.key in done else "control" if cell.control else ""
-        say(f"{cell.config.label:60} {note}".rstrip())
     counts = f"{counted(len(run.cells), 'cell')}, {len(missing)} to run"
     workers = run.options.jobs or len(run.cells)
     if missing:
-        minutes = time_estimate.estimate(missing, workers) / 60
-        counts += (
-            f" on {counted(workers, 'worker')}: about {minutes:.1f} minutes (estimated from updates timed just now)"
-        )
+        seconds = time_estimate.estimate(missing, workers)
+        counts += f" on {counted(workers, 'worker')}: about {duration(seconds)} (estimated from updates timed just now)"
     say(counts)
+    for cell in run.cells if listed else ():
+        note = "ended" if cell.key in done else "control" if cell.control else ""
+        say(f"{cell.config.label:60} {note}".rstrip())
 
 
 def train(run: PlannedRun, how: ExecutionOptions) -> int:
@@ -179,8 +178,7 @@ def _train(run: PlannedRun, starts: list[str], quiet: bool, as_json: bool) -> in
     finally:
         view.close()
     if any((out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
-        show_scoreboard(out, as_json)
-        say_what_next(out, quiet or as_json)
+        say_what_next(out, show_scoreboard(out, as_json), quiet or as_json)
     return failed
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
 
 from vcpo_bench.commands.support.say import say, say_aside
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[str] = ()) -> int:
+
+def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[str] = ()) -> pd.DataFrame:
     """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it.
 
     Returns:
-        How often a row meets one of the conditions `fail_if`; each is said on a line.
+        The scoreboard.
+
+    Raises:
+        typer.Exit: A row meets one of the conditions `fail_if`; each that does is said on a line.
     """
     from vcpo_bench.analysis.comparison.conditions import read_condition, rows_that_meet
     from vcpo_bench.analysis.comparison.kept_facts import kept_curve_facts
@@ -38,4 +47,6 @@ def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[
     met = [line for condition in conditions for line in rows_that_meet(condition, board)]
     for line in met:
         say_aside(f"failed: {line}")
-    return len(met)
+    if met:
+        raise typer.Exit(1)
+    return board

@@ -63,7 +63,7 @@ def _recorded(name: str, column: str, title: str, bins: int = 24, by_lag: bool =
 QUANTITIES = (
     Quantity("reward-steps", "sampled_reward", "evals", "held-out reward", "How does each method learn at each lag?"),
     _recorded("ess-steps", "ess_ratio", "How much of each batch still counts?", 40),
-    _recorded("grad-norm-steps", "grad_norm", "Do gradients grow before a run fails?", 40),
+    _recorded("grad-norm-steps", "grad_norm", "Do gradients grow before a run collapses?", 40),
     _recorded("kl-steps", "kl_mu_theta_k3", "How far is the policy from its data?"),
     _recorded("log-weight-steps", "log_weight_max", "How large is the largest weight?", by_lag=True),
     _recorded("entropy-steps", "entropy", "Does the policy lose its diversity?"),

@@ -51,7 +51,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "What does lag cost each method?"
     caption = (
-        f"{title} Task {task}, regime {regime}: sampled reward at the last evaluation. "
+        f"{title} Task {task}, regime {regime}: mean reward of the last three evaluations. "
         f"{estimate(lines, 'Mean over', 'bar', '95% Student-t interval')} Lags stand at equal distances."
     )
     labels = [f"lr {rate(lr)}" for lr in rates]

@@ -63,7 +63,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
         axes.tick_params(axis="y", labelsize=0.85 * 72 * room)
     axes.set_xlabel("update")
     seeds = several(cells.groupby(["staleness", "method", "lr"]).size())
-    title = "Does low ESS precede failure?"
+    title = "Does low ESS precede collapse?"
     caption = (
         f"{title} Task {task}, regime {regime}: ESS ratio of each of {several([len(cells)], 'run')} (rows, sorted by "
         f"lag, method, learning rate and seed; {seeds} each; every block has the same height), averaged within up to "
@@ -114,7 +114,7 @@ def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | 
         image = np.full((len(rates), len(lags)), np.nan)
         panel.grid(visible=False)
         for y, x in np.ndindex(image.shape):
-            here = runs.loc[(runs["lr"] == rates[y]) & (runs["staleness"] == lags[x]), "failed"]
+            here = runs.loc[(runs["lr"] == rates[y]) & (runs["staleness"] == lags[x]), "collapsed"]
             if len(here):
                 image[y, x] = here.mean()
                 color = "white" if image[y, x] < 0.5 else INK
@@ -133,9 +133,9 @@ def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | 
     seeds = several(cells.groupby(["staleness", "method", "lr"]).size())
     title = "Where is each method stable?"
     caption = (
-        f"{title} Task {task}, regime {regime}: failed of all runs by the collapse rule (collapse, collapse with "
-        f"rebound, nan), by lag and learning rate: {seeds} each; counts, without an interval. Dark: none failed; "
-        "light: all failed; empty: not run."
+        f"{title} Task {task}, regime {regime}: collapsed of all runs by the collapse rule (collapse, collapse with "
+        f"rebound, nan), by lag and learning rate: {seeds} each; counts, without an interval. Dark: none collapsed; "
+        "light: all collapsed; empty: not run."
     )
     name = figure_name("stability", task, regime)
-    return Plot(name, title, caption, figure, [], lines, "lag", "failed_share", methods, places=True)
+    return Plot(name, title, caption, figure, [], lines, "lag", "collapsed_share", methods, places=True)

@@ -48,13 +48,14 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
             axes[panel].set_xlabel("lead (updates)")
     if sheet.legend:
         add_legend(figure, signals, legend_columns(sheet, signals))
-    title = "Can failure be predicted?"
+    title = "Can collapse be predicted?"
     caption = (
-        f"{title} Area under the ROC curve of each signal, a number of updates (the lead) before the onset of failure, "
-        "against runs of the same task, regime and lag that have not failed at the same update. Dashed: chance (0.5). "
-        "Below it, the signal's sign is opposite to the one fixed in advance. "
-        f"{several(table['n_collapsed'], 'failed run')} and {several(table['n_healthy'], 'surviving run')} per point; "
-        "band: 95% interval, resampling configurations."
+        f"{title} Area under the ROC curve of each signal, a number of updates (the lead) before the onset of "
+        "collapse, "
+        "against runs of the same task, regime and lag that have not collapsed at the same update. Dashed: chance "
+        "(0.5). Below it, the signal's sign is opposite to the one fixed in advance. "
+        f"{several(table['n_collapsed'], 'collapsed run')} and {several(table['n_healthy'], 'surviving run')} per "
+        "point; band: 95% interval, resampling configurations."
     )
     names = [title for title, _ in panels]
     return Plot("auroc-lead", title, caption, figure, signals, lines, "lead", "auroc", names)

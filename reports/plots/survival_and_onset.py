@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.collapse.survival import kaplan_meier
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate, several
@@ -33,7 +34,7 @@ _ALIGNED = tuple(DIAGNOSTICS[name] for name in ("ess_ratio", "sampled_reward", "
 def survival(study: Study, sheet: Sheet) -> Plot | None:
     """Kaplan-Meier curves of runs not yet failed, a panel per lag; None when no run failed."""
     cells = study.cells[study.cells["event"].ne("not applicable") & study.cells["last_step"].notna()]
-    if not cells["failed"].any():
+    if not cells["collapsed"].any():
         return None
     lags = sorted(cells["staleness"].unique())
     methods = [name for name in study.methods if (cells["method"] == name).any()]
@@ -52,14 +53,14 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
         if index + columns >= len(lags):
             axes[index].set_xlabel("update")
         if index % columns == 0:
-            axes[index].set_ylabel("share not yet failed")
+            axes[index].set_ylabel("share not yet collapsed")
     if sheet.legend:
         add_legend(figure, methods, legend_columns(sheet, methods))
     title = "How long until runs fail?"
     band = any(line.low is not None and (line.low < line.y).any() for line in lines)
     seeds = several(cells.groupby(["task", "regime", "lr", "staleness", "method"]).size())
     caption = (
-        f"{title} Kaplan-Meier estimate of the share of runs that have not failed by the collapse rule (collapse, "
+        f"{title} Kaplan-Meier estimate of the share of runs that have not collapsed by the collapse rule (collapse, "
         f"collapse with rebound, nan): {several((line.runs[0] for line in lines), 'run')} per line, tasks and learning "
         f"rates pooled, {seeds} each. Runs that reached their end, or that an alarm stopped, are censored there. "
         f"{'Band: 95% log-log interval.' if band else 'There is no band.'}"
@@ -69,10 +70,11 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
 
 
 def _survival_line(panel: int, method: str, runs: pd.DataFrame) -> Line:
-    time = runs["onset"].where(runs["failed"], runs["last_step"])
-    curve = kaplan_meier(time.to_numpy(np.float64), runs["failed"].to_numpy(bool))
+    time = runs["onset"].where(runs["collapsed"], runs["last_step"])
+    curve = kaplan_meier(time.to_numpy(np.float64), runs["collapsed"].to_numpy(bool))
     x, y, low, high = (curve[name].to_numpy(np.float64) for name in ("time", "survival", "low", "high"))
-    return Line(panel, method, x, y, low, high, (len(runs),))
+    few = len(runs) < ENOUGH
+    return Line(panel, method, x, y, None if few else low, None if few else high, (len(runs),))
 
 
 def _draw_steps(axes: Axes, line: Line, methods: list[str]) -> None:
@@ -89,7 +91,7 @@ def _draw_steps(axes: Axes, line: Line, methods: list[str]) -> None:
 def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     """Measurements of failed runs aligned at the onset, with runs of the same setting that survived as reference."""
     failed = study.cells[
-        study.cells["failed"] & study.cells["onset"].notna() & study.cells["key"].isin(list(study.steps))
+        study.cells["collapsed"] & study.cells["onset"].notna() & study.cells["key"].isin(list(study.steps))
     ]
     if failed.empty:
         return None
@@ -116,9 +118,9 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
     figure.supxlabel("updates since onset", fontsize=sheet.font_size)
     if sheet.legend:
         add_legend(figure, names, legend_columns(sheet, names))
-    title = "What changes before a failure?"
+    title = "What changes before a collapse?"
     caption = (
-        f"{title} Failed runs ({len(failed)}, by the collapse rule) aligned at the onset of the failure: the first "
+        f"{title} Collapsed runs ({len(failed)}, by the collapse rule) aligned at the onset of the collapse: the first "
         "evaluation of the fall, so the fall itself may begin up to one evaluation earlier. "
         f"{estimate(before, 'Line: median of', 'band', 'quartiles', 'run')} A line rests on the runs with values over "
         "all of it, at least half of them."
@@ -137,7 +139,7 @@ def _aligned(study: Study, failed: pd.DataFrame, methods: list[str], column: str
         runs = failed[failed["method"] == method]
         rows = _windows(study, runs, column)
         lines += _quartiles(panel, method, edges, rows)
-    survivors = study.cells[~study.cells["failed"] & ~study.cells["event"].isin(UNDECIDED)]
+    survivors = study.cells[~study.cells["collapsed"] & ~study.cells["event"].isin(UNDECIDED)]
     setting = ["task", "regime", "lr", "staleness"]
     pairs = failed[["onset", *setting]].merge(survivors[["key", *setting]], on=setting)
     rows = _windows(study, pairs, column)

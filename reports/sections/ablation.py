@@ -10,7 +10,7 @@ from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Which part does the work", 160)
+PLACE = Place("Which part does the work", 155)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

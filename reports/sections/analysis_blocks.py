@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.comparison.coverage import UNFINISHED
 from vcpo_bench.analysis.findings import Finding
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.wording import row_by_row
 from vcpo_bench.reports.document import Prose, Sentence, Table, TableCell, sentence
 from vcpo_bench.reports.formatting import MISSING, fixed, number, rate
@@ -20,7 +21,7 @@ from vcpo_bench.reports.study import Study
 
 _WARNINGS = (DAMAGE, UNFINISHED)
 _LEVEL = " [95%]"
-_NONE = "No row has an interval."
+_NONE = f"Intervals and tests are shown from {ENOUGH} runs on."
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def analysis_table(
     """
     found = study.findings(analysis)
     shown = found.tables[layout.table] if frame is None else frame
+    layout = replace(layout, columns={one: how for one, how in layout.columns.items() if _is_known(shown, one, how)})
     rows = []
     for part, values in row_by_row(shown):
         row = _Row(f"{analysis}.{layout.table}", int(part.index[0]), values, found.keys(layout.table, part))
@@ -125,6 +127,11 @@ def analysis_table(
     end = layout.intervals if any(sure) else _NONE if layout.intervals else ""
     caption = f"{layout.caption} {end}".strip()
     return [Table(layout.table, caption, headings, rows, numeric, layout.settings)] if rows else []
+
+
+def _is_known(frame: pd.DataFrame, column: str, shown: Shown) -> bool:
+    """Whether a column has something to show: one of p does not where nothing could be tested."""
+    return shown.kind != "p" or bool(frame[column].notna().any())
 
 
 def _has_interval(frame: pd.DataFrame, column: str, shown: Shown) -> bool:

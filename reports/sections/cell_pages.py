@@ -53,7 +53,7 @@ class CellGroup(NamedTuple):
     """Cells that stand together, and the line they are folded under; an empty title: they are not folded."""
 
     title: str
-    failed: int
+    collapsed: int
     cells: list[CellPage]
 
 
@@ -93,7 +93,7 @@ def _page(study: Study, cell: Row, recorded: Row, home: str | None) -> CellPage:
         group=group,
         title=f"{group}, seed {cell['seed']}",
         status=status,
-        bad=bool(cell["failed"]) or cell["status"] == "error",
+        bad=bool(cell["collapsed"]) or cell["status"] == "error",
         facts=_facts(cell, recorded),
         sparks=sparks_of(study, key, onset, int(cell["staleness"])),
         place=place,

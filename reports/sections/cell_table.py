@@ -17,10 +17,10 @@ def all_cells(study: Study) -> Table:
         texts = [str(cell["task"]), rate(cell["lr"]), str(cell["staleness"]), str(cell["method"]), str(cell["seed"])]
         texts.append(whole(cell["steps_done"]))
         texts += [fixed(cell[name]) for name in ("start_reward", "best_reward", "final_reward", "median_ess")]
-        event = TableCell(str(cell["event"]), tone="bad" if cell["failed"] else "")
+        event = TableCell(str(cell["event"]), tone="bad" if cell["collapsed"] else "")
         rows.append([*(TableCell(text) for text in texts), event, TableCell(whole(cell["onset"]))])
     caption = (
-        "Every cell: settings, updates done, rewards of the first, best and last evaluation, median ESS ratio before a "
-        "failure, and the verdict of the collapse rule on its evaluations with the onset of a failure."
+        "Every cell: settings, updates done, start, best and final reward, median ESS ratio before a "
+        "collapse, and the verdict of the collapse rule on its evaluations with the onset of a collapse."
     )
     return Table("all-cells", caption, _HEADINGS, rows, numeric=frozenset({1, 2, 4, 5, 6, 7, 8, 9, 11}), settings=5)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vcpo_bench.analysis.intervals import FEW_SEEDS
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.reports.document import Table, TableCell
 from vcpo_bench.reports.formatting import MISSING
 from vcpo_bench.reports.numbers import Ledger
@@ -22,7 +22,7 @@ _RANKING = {
     "staleness": _LAG,
     "method": _METHOD,
     "runs": Shown("runs", "count"),
-    "failed": Shown("failed", "count"),
+    "collapsed": Shown("collapsed", "count"),
     "iqm": Shown("interquartile mean [95%]", interval="own"),
     "mean": Shown("mean [95%]", interval="own"),
     "optimality_gap": Shown("optimality gap [95%]", interval="own"),
@@ -32,7 +32,7 @@ _BY_TASK = {
     "task": _TASK,
     "method": _METHOD,
     "seeds": Shown("runs", "count"),
-    "failed": Shown("failed", "count"),
+    "collapsed": Shown("collapsed", "count"),
     "mean": Shown("mean [95%]", interval="plain"),
 }
 _PAIRS = {
@@ -84,14 +84,14 @@ _STABLE = {
     "staleness": _LAG,
     "stable_rate": Shown("largest stable lr", "rate"),
     "next_rate": Shown("smallest unstable lr", "rate"),
-    "failed": Shown("failed there", "count"),
+    "collapsed": Shown("collapsed there", "count"),
     "total": Shown("of", "count"),
     "reading": Shown("reading", "name"),
 }
 _FRONTIER = {
     "method": _METHOD,
     "cells": Shown("runs", "count"),
-    "failed": Shown("failed", "count"),
+    "collapsed": Shown("collapsed", "count"),
     "exponent": Shown("exponent a in lr ~ lag^-a [95%]", interval="plain"),
     "reason": Shown("why not", "name"),
 }
@@ -230,8 +230,8 @@ def _layout(study: Study, name: str) -> Layout:
         return replace(layout, caption=layout.caption.replace("scores", "scores at best learning rates"))
     if name == "ranking":
         widened = ", widened for the choice of learning rates" if was_chosen(study) else ""
-        few = study.findings("compare").tables["ranking"]["seeds"].lt(FEW_SEEDS).any()
-        narrow = f"; with fewer than {FEW_SEEDS} seeds they are too narrow" if few else ""
+        few = study.findings("compare").tables["ranking"]["seeds"].lt(ENOUGH).any()
+        narrow = f"; with fewer than {ENOUGH} seeds per task they are too narrow" if few else ""
         caption = f"Methods, each at {at_rate(study)}. {scale(study)}"
         return replace(layout, caption=caption, intervals=f"{_BOOTSTRAP}{widened}{narrow}.")
     return layout

@@ -8,7 +8,7 @@ from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Divergence and step size", 120)
+PLACE = Place("Divergence and step size", 160)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

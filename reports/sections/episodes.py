@@ -14,7 +14,7 @@ from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.cell_pages import anchor
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Example episodes", 180)
+PLACE = Place("Example episodes", 125)
 
 RUNS_PER_OUTCOME = 2
 EPISODES_SHOWN = 4
@@ -33,7 +33,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         return []
     caption = (
         f"The first {EPISODES_SHOWN} held-out prompts with a sampled response each, and in brackets its reward: at up "
-        f"to {EVALUATIONS_SHOWN} evaluations from the first to the last, and at the best one. Per task: the failed "
+        f"to {EVALUATIONS_SHOWN} evaluations from the first to the last, and at the best one. Per task: the collapsed "
         "runs that fell furthest, and the survivors with the highest final reward."
     )
     headings = ["task", "method", "lag", "lr", "outcome", "update", "mean reward", "episodes"]
@@ -42,8 +42,8 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
 
 def _chosen(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(fall=runs["best_reward"] - runs["final_reward"])  # before selecting: an empty frame would grow
-    failed = runs[runs["failed"].astype(bool)].sort_values(["fall", "key"], ascending=[False, True])
-    kept = runs[~runs["failed"].astype(bool) & ~runs["control"].astype(bool)]
+    failed = runs[runs["collapsed"].astype(bool)].sort_values(["fall", "key"], ascending=[False, True])
+    kept = runs[~runs["collapsed"].astype(bool) & ~runs["control"].astype(bool)]
     kept = kept.sort_values(["final_reward", "key"], ascending=[False, True])
     return pd.concat([failed.head(RUNS_PER_OUTCOME), kept.head(RUNS_PER_OUTCOME)])
 
@@ -63,7 +63,7 @@ def _rows(study: Study, cell: pd.Series, written: pd.DataFrame) -> list[list[Tab
                 TableCell(str(cell["method"]), link=anchor(str(cell["key"]))),
                 TableCell(str(cell["staleness"]), sort=float(cell["staleness"])),
                 TableCell(rate(cell["lr"]), sort=float(cell["lr"])),
-                TableCell(str(cell["event"]), tone="bad" if cell["failed"] else ""),
+                TableCell(str(cell["event"]), tone="bad" if cell["collapsed"] else ""),
                 TableCell(whole(step), sort=float(step)),
                 TableCell(number(reward), sort=reward),
                 TableCell(_numbered(said)),

@@ -8,7 +8,7 @@ from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("ESS and collapse", 60)
+PLACE = Place("ESS and collapse", 60, folded=False)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

@@ -11,7 +11,7 @@ from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Effective sample size", 80)
+PLACE = Place("Effective sample size", 130)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

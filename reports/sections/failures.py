@@ -15,7 +15,7 @@ from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.cell_pages import anchor, why
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Failures", 190)
+PLACE = Place("Collapses and errors", 110, folded=False)
 
 _SETTINGS = ["method", "task", "lag", "lr", "seed"]
 _HEADINGS = [*_SETTINGS, "ended as", "updates", "reason"]
@@ -25,7 +25,7 @@ _CAPTION = (
 )
 _AT_ONSET = [*_SETTINGS, "verdict", "onset", "lag at onset"]
 _ONSETS = (
-    "Cells that failed by the collapse rule. Lag at onset is the mean realized lag, in updates, of the last update "
+    "Cells that collapsed by the collapse rule. Lag at onset is the mean realized lag, in updates, of the last update "
     "before the evaluation that first found the run down: early in a run, data is younger than the nominal lag."
 )
 
@@ -41,7 +41,9 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
 
 
 def _collapsed(study: Study) -> list[Table]:
-    failed = study.cells[study.cells["failed"].astype(bool)].sort_values(["task", "staleness", "method", "lr", "seed"])
+    failed = study.cells[study.cells["collapsed"].astype(bool)].sort_values(
+        ["task", "staleness", "method", "lr", "seed"]
+    )
     rows = [
         [
             *_settings(cell),
@@ -67,7 +69,7 @@ def _incomplete(study: Study) -> list[Table]:
         for _, cell in cells.iterrows()
     ]
     rows += [_set_aside(problem) for problem in _unread(study)]
-    table = Table("failures", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=len(_SETTINGS))
+    table = Table("incomplete", _CAPTION, _HEADINGS, rows, numeric=frozenset({2, 3, 4, 6}), settings=len(_SETTINGS))
     return [table] if rows else []
 
 

@@ -11,7 +11,7 @@ from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Gradients", 90)
+PLACE = Place("Gradients", 140)
 
 _LAYOUT = Layout(
     "contribution_medians",

@@ -12,7 +12,7 @@ from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.scoreboard import describe, task_name
 from vcpo_bench.reports.study import ComparisonSetting, Study
 
-PLACE = Place("Scores by lm-eval", 140)
+PLACE = Place("Scores by lm-eval", 180)
 
 _HEADINGS = ["task", "lr", "lag", "method", "lm-eval task", "metric", "updates", "documents", "seeds", "score", "95%"]
 _CAPTION = (

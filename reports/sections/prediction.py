@@ -11,17 +11,17 @@ from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Could it have been predicted?", 70)
+PLACE = Place("Could it have been predicted?", 80, folded=False)
 
 _LAYOUT = Layout(
     "auroc",
-    f"Every recorded signal {PRIMARY_LEAD} updates before the onset of failure, against runs of the same task, regime "
-    "and lag that have not failed by then. 95% intervals: configurations are resampled. "
+    f"Every recorded signal {PRIMARY_LEAD} updates before the onset of collapse, against runs of the same task, regime "
+    "and lag that have not collapsed by then. 95% intervals: configurations are resampled. "
     "`vcpo-bench lab analyze prediction` also has alarms, their cost, and what is left among seeds of one "
     "configuration.",
     {
         "signal": Shown("signal", "name"),
-        "n_collapsed": Shown("failed runs", "count"),
+        "n_collapsed": Shown("collapsed runs", "count"),
         "n_healthy": Shown("healthy runs", "count"),
         "value": Shown("AUROC [95%]", interval="plain"),
         "p_holm": Shown("p, Holm", "p"),

@@ -11,7 +11,7 @@ from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Estimator probe", 170)
+PLACE = Place("Estimator probe", 200)
 
 _QUANTITIES = {
     "snr": "signal/noise",

@@ -9,7 +9,7 @@ from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Protocol and environment", 200)
+PLACE = Place("Protocol and environment", 230)
 
 _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
@@ -27,11 +27,15 @@ def _protocol(study: Study) -> Table:
     cells = study.results.cells
     shown = ["task", "regime", "staleness", "lr", "seed", "method"]
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
-    rows = []
+    rows, unused = [], []
     for name in shown:
         values = [in_words(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
-        if values:
+        if values and _listed(values) in ("none", "off"):
+            unused.append(name)
+        elif values:
             rows.append([TableCell(name), TableCell(_listed(values))])
+    if unused:
+        rows.append([TableCell("none or off"), TableCell(", ".join(unused))])
     rows.append(
         [TableCell("rules version"), TableCell(", ".join(sorted({str(v) for v in cells["rules_version"].dropna()})))]
     )

@@ -11,7 +11,7 @@ from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Routers", 176)
+PLACE = Place("Routers", 220)
 
 _COLUMNS = (*(one.name for one in COLUMNS), "kl_mu_theta_k3")
 _HEADINGS = ("changed", "by the engine", "by lag", "tokens rerouted", "D_KL(μ‖θ)")

@@ -8,15 +8,19 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
+from vcpo_bench.analysis.collapse.sentences import OUTCOMES
 from vcpo_bench.analysis.comparison.scoreboard import ODD_ENDS
+from vcpo_bench.analysis.final_reward import LAST
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
-from vcpo_bench.reports.study import ComparisonSetting, Curves, Study
+from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.study import ComparisonSetting, Curves, Series, Study
 
-PLACE = Place("Scoreboard", 20)
+PLACE = Place("Scoreboard", 20, folded=False)
 
 _HEADINGS = [
     "task",
@@ -29,7 +33,7 @@ _HEADINGS = [
     "best",
     "95%",
     "ESS",
-    "failed",
+    "collapsed",
     "not completed",
 ]
 
@@ -38,15 +42,20 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
     """One row per task, regime, learning rate, lag and method."""
     rows = [_row(study, ledger, row) for _, row in study.board.iterrows()]
     caption = (
-        "Reward on held-out prompts at the last and at the best evaluation: mean over seeds with a 95% Student-t "
-        "interval (none with one seed). The best evaluation is the maximum of noisy values and therefore optimistic. "
-        "ESS: median raw ratio over the updates before a failure. Failed: collapse, collapse with rebound or "
+        "Reward on held-out prompts: mean of the last three evaluations (final), and of the best one, which is the "
+        f"maximum of noisy values and therefore optimistic. Means over seeds; 95% Student-t intervals from {ENOUGH} "
+        "seeds on. "
+        "ESS: median raw ratio over the updates before a collapse. Collapsed: collapse, collapse with rebound or "
         "nan by the collapse rule, of the cells it applies to. Controls are marked with an asterisk."
     )
-    # the last column only where a cell did not complete
-    shown = len(_HEADINGS) if any(row[-1].text for row in rows) else len(_HEADINGS) - 1
-    numeric = frozenset({1, 2, 4, 5, 6, 7, 8, 9, 10, 11} & set(range(shown)))
-    return [Table("scoreboard", caption, _HEADINGS[:shown], [row[:shown] for row in rows], numeric=numeric, settings=5)]
+    shown = [place for place in range(len(_HEADINGS)) if any(row[place].text for row in rows)]
+    numeric = frozenset(at for at, place in enumerate(shown) if _HEADINGS[place] not in ("task", "method"))
+    headings, rows = [_HEADINGS[place] for place in shown], [[row[place] for place in shown] for row in rows]
+    outcomes = statements(study, ledger, "collapse", OUTCOMES)
+    return [
+        Table("scoreboard", caption, headings, rows, numeric=numeric, settings=5),
+        *outcomes,
+    ]
 
 
 @dataclass(frozen=True)
@@ -93,9 +102,9 @@ def _names(setting: ComparisonSetting, row: pd.Series) -> list[TableCell]:
 
 
 def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[TableCell]:
-    """Final and best reward with their intervals, each from one evaluation per cell."""
+    """Final and best reward with their intervals."""
     entries = []
-    for name, how, choose in (("final_reward", "last", _last), ("best_reward", "largest", _largest)):
+    for name, how, choose in (("final_reward", "mean of the last three", _last), ("best_reward", "largest", _largest)):
         value = ledger.add(
             name,
             line.about,
@@ -104,21 +113,21 @@ def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[TableCell]:
             line.scored["key"],
             table="evals",
             columns=("step", "sampled_reward"),
-            rows=[int(choose(study.evals[key])) for key in line.scored["key"]],
+            rows=[int(one) for key in line.scored["key"] for one in choose(study.evals[key])],
         )
         low, high = line.row[f"{name}_low"], line.row[f"{name}_high"]
         entries += [TableCell(value.text, value, value.value), TableCell(interval(low, high), sort=high - low)]
     return entries
 
 
-def _last(evals: Curves) -> float:
-    """Row number, in the table of evaluations, of the last reward of a cell."""
-    return float(evals["row"][~np.isnan(evals["sampled_reward"])][-1])
+def _last(evals: Curves) -> Series:
+    """Row numbers, in the table of evaluations, of those that are the final reward of a cell."""
+    return evals["row"][-LAST:]
 
 
-def _largest(evals: Curves) -> float:
+def _largest(evals: Curves) -> Series:
     """Row number of the first of the largest rewards of a cell."""
-    return float(evals["row"][np.nanargmax(evals["sampled_reward"])])
+    return evals["row"][[np.nanargmax(evals["sampled_reward"])]]
 
 
 def _ess(ledger: Ledger, line: _Line) -> TableCell:
@@ -126,7 +135,7 @@ def _ess(ledger: Ledger, line: _Line) -> TableCell:
         "median_ess",
         line.about,
         line.row["median_ess"],
-        "median over seeds of the median of ess_ratio over the updates before the onset of a failure",
+        "median over seeds of the median of ess_ratio over the updates before the onset of a collapse",
         line.scored["key"],
         table="steps",
         columns=("ess_ratio",),
@@ -137,9 +146,9 @@ def _ess(ledger: Ledger, line: _Line) -> TableCell:
 def _failed(ledger: Ledger, line: _Line) -> TableCell:
     """How many failed, of the cells that the collapse rule could judge; the rows are those of all cells."""
     judged = line.runs[~line.runs["event"].isin(UNDECIDED)]
-    count = int(judged["failed"].sum())
+    count = int(judged["collapsed"].sum())
     failed = ledger.add(
-        "failed",
+        "collapsed",
         line.about,
         count,
         "number of cells that collapsed (with or without rebound) or ended as nan, by the collapse rule on evaluations",

@@ -11,7 +11,7 @@ from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Stability by lag and learning rate", 110)
+PLACE = Place("Stability by lag and learning rate", 150)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

@@ -10,7 +10,7 @@ from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Survival", 100)
+PLACE = Place("Survival", 70, folded=False)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

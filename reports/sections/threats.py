@@ -10,7 +10,7 @@ from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Threats to validity", 210)
+PLACE = Place("Threats to validity", 120, folded=False)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

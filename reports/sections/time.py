@@ -11,7 +11,7 @@ from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Time to target and cost", 150)
+PLACE = Place("Time to target and cost", 190)
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

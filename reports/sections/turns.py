@@ -11,7 +11,7 @@ from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.study import Study
 
-PLACE = Place("Turns and calls", 175)
+PLACE = Place("Turns and calls", 210)
 
 _COLUMNS = tuple(f"episode_{fact}" for fact in EPISODE_FACTS)
 _HEADINGS = ("turns", "calls", "malformed calls", "void turns", "observed tokens", "out of tokens", "out of turns")

@@ -79,12 +79,15 @@ class QuietView:
 
 
 class PlainView:
-    """Plain lines for logs and pipes: one when a cell starts or ends, and a summary at most every 10 seconds."""
+    """Plain lines for logs and pipes: one when a cell starts or ends, and a summary that says something new.
+
+    It comes at most every 10 seconds.
+    """
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._state = GridProgress()
-        self._last_summary = clock()
+        self._last_summary, self._summary = clock(), ""
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
         """Print how many cells there are to run."""
@@ -101,8 +104,10 @@ class PlainView:
         self._state.progressed(key, step, reward, ess)
         now = self._clock()
         if now - self._last_summary >= SUMMARY_SECONDS:
-            self._last_summary = now
-            self._line(self._state.summary(now))
+            self._last_summary, before = now, self._summary
+            self._summary = self._state.summary(now)
+            if self._summary != before:
+                self._line(self._summary)
 
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
         """Print how a cell ended, and why if it did not complete."""

@@ -29,20 +29,33 @@ from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
 from vcpo_bench.reports.writers.svg import draw_svg, inline, swatch
 
 SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
+NARROW = Sheet(width=4.4, panel_height=1.9, font_size=9.0, most_columns=1)
+"""For a phone: panels one below another, in letters that can be read there."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the page: its SVG, what its legend names, and the data of its lines as JSON."""
+    """A figure of the page: its SVG, that for a phone, what its legend names, and the data of its lines as JSON."""
 
     name: str
     caption: str
     svg: Markup
+    narrow: Markup
     methods: list[str]
     data: Markup
 
 
 _Shown = Table | Prose | Figure
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the page, with its pictures drawn."""
+
+    anchor: str
+    title: str
+    folded: bool
+    blocks: list[_Shown | Gallery[_Shown]]
 
 
 def write_page(
@@ -72,30 +85,30 @@ def page_path(results_folders: Sequence[Path], out_html: str | Path | None) -> P
     return results_folders[0] / "report.html" if out_html is None else Path(out_html)
 
 
-def render(study: Study, reload_seconds: int = 0, home: Path | None = None) -> str:
+def render(study: Study, home: Path | None = None, live: bool = False) -> str:
     """The page of a study.
 
     Args:
         study: What was recorded.
-        reload_seconds: The page reloads itself that often; 0: never.
         home: The folder it will lie in, from which it links the cells' files; None: it does not.
+        live: It is served, and loads itself again when a cell has advanced.
     """
-    return render_document(build(study), cell_pages(study, home), reload_seconds)
+    return render_document(build(study), cell_pages(study, home), live)
 
 
-def render_document(document: Document, cells: list[CellPage], reload_seconds: int = 0) -> str:
+def render_document(document: Document, cells: list[CellPage], live: bool = False) -> str:
     """A document as a page, with a page per cell at its end if there are any."""
     # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.tests |= {"table": _is(Table), "prose": _is(Prose), "gallery": _is(Gallery)}
-    script = resource("page.js") + resource("cells.js") + resource("filter.js")
+    script = resource("page.js") + resource("cells.js") + resource("filter.js") + (resource("live.js") if live else "")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.from_string(resource("page.html.j2")).render(
         document=document,
         sections=_drawn(document),
         groups=grouped(cells),
         linked=any(cell.files for cell in cells),
-        reload_seconds=reload_seconds,
+        live=live,
         style=Markup(resource("page.css")),
         script=Markup(script),
         script_hash=digest,
@@ -113,8 +126,8 @@ def resource(name: str) -> str:
     return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _drawn(document: Document) -> list[tuple[str, str, list[_Shown | Gallery[_Shown]]]]:
-    """Anchor, title and blocks of each section that has something to show, with its pictures drawn."""
+def _drawn(document: Document) -> list[Part]:
+    """The sections that have something to show: the open ones, then those that are folded."""
     sections = []
     drawn = 0
     for section in track(document.sections, "drawing figures", len(document.sections)):
@@ -125,8 +138,8 @@ def _drawn(document: Document) -> list[tuple[str, str, list[_Shown | Gallery[_Sh
             if shown is not None:
                 blocks.append(shown)
         if blocks:
-            sections.append((section.anchor, section.title, in_galleries(blocks, _legend)))
-    return sections
+            sections.append(Part(section.anchor, section.title, section.folded, in_galleries(blocks, _legend)))
+    return sorted(sections, key=lambda one: one.folded)
 
 
 def _legend(block: _Shown) -> list[str] | None:
@@ -137,8 +150,10 @@ def _figure(picture: Picture, prefix: str) -> Figure | None:
     if (shown := draw_svg(picture, SCREEN)) is None:
         return None
     plot, text = shown
-    svg = inline(text, prefix, plot.caption)
-    return Figure(plot.name, plot.caption, Markup(svg), plot.methods, _json(_data(plot)))
+    small = draw_svg(picture, NARROW)
+    narrow = inline(small[1], f"n{prefix}", plot.caption) if small else ""
+    svgs = Markup(inline(text, prefix, plot.caption)), Markup(narrow)
+    return Figure(plot.name, plot.caption, *svgs, plot.methods, _json(_data(plot)))
 
 
 def _data(plot: Plot) -> dict[str, object]:

@@ -164,7 +164,7 @@ def _in_words(rows: list[_Row]) -> list[dict[str, str]]:
         {name: str(row[name]) for name in PLACE}
         | {"lr": rate(float(row["lr"])), "study": one.name, "seeds": str(row["seeds"])}
         | {"score": fixed(row["score"], 3), "95%": _bounds(row["low"], row["high"])}
-        | {"failed": f"{row['failed']}/{row['judged']}"}
+        | {"collapsed": f"{row['failed']}/{row['judged']}"}
         for one, row in rows
     ]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import typst
 
 from vcpo_bench.files.atomic import write_bytes
@@ -21,13 +24,14 @@ from vcpo_bench.reports.report import build
 from vcpo_bench.reports.sections.cell_table import all_cells
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
-from vcpo_bench.reports.writers.svg import draw_svg, to_svg
+from vcpo_bench.reports.writers.svg import to_svg
 from vcpo_bench.reports.writers.tex_tables import without_constants
 
 PRINT = Sheet(width=6.69, panel_height=1.45, font_size=8.0)
 """Figures for the text width of A4 with margins of 2 cm; their legends stand above them, once on each page."""
 
 _WIDE = 8
+_FONT = re.compile(r"(?P<size>font: [^;\"']*?px )(?:'[^']*'|[^;\"'])+")
 
 _Block = dict[str, Any]
 """What the template is told of a block."""
@@ -95,9 +99,9 @@ def _under_legend(block: _Block | Gallery[_Block], folder: Path) -> _Block:
         return block
     file = "legend-" + hashlib.sha256("\n".join(block.legend).encode()).hexdigest()[:16] + ".svg"
     if block.legend:
-        with drawing(PRINT.font_size):
+        with _lettered():
             strip = Plot("legend", "", "", legend_strip(PRINT, block.legend))
-            (folder / file).write_text(to_svg(strip), encoding="utf-8")
+            (folder / file).write_text(_with_letters(to_svg(strip)), encoding="utf-8")
     return {"kind": "gallery", "legend": file if block.legend else None, "figures": block.figures}
 
 
@@ -111,11 +115,24 @@ def _block(block: Block, folder: Path, file: str) -> _Block | None:
 
 
 def _figure(picture: Picture, folder: Path, file: str) -> _Block | None:
-    if (shown := draw_svg(picture, PRINT)) is None:
-        return None
-    plot, text = shown
-    (folder / file).write_text(text, encoding="utf-8")
+    with _lettered():
+        plot = picture.draw(PRINT)
+        if plot is None:
+            return None
+        (folder / file).write_text(_with_letters(to_svg(plot)), encoding="utf-8")
     return {"kind": "figure", "file": file, "caption": plot.caption, "methods": plot.methods}
+
+
+@contextmanager
+def _lettered() -> Iterator[None]:
+    """Figures drawn inside keep their text, which Typst then sets."""
+    with drawing(PRINT.font_size), mpl.rc_context({"svg.fonttype": "none"}):
+        yield
+
+
+def _with_letters(svg: str) -> str:
+    """The drawing in the letters of the page."""
+    return _FONT.sub(r"\g<size>'Libertinus Serif'", svg)
 
 
 def _table(full: Table) -> _Block:

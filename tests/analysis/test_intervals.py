@@ -3,11 +3,11 @@ import pytest
 from scipy import stats
 
 from vcpo_bench.analysis.intervals import (
-    can_decide,
+    ENOUGH,
+    few_runs,
     holm,
     least_sign_flip,
     reward_interval,
-    seed_warning,
     sign_flip,
     stratified_t,
     t_interval,
@@ -80,9 +80,7 @@ def test_holm_ignores_the_unknown():
 
 
 def test_seed_warnings():
-    assert seed_warning(6) is None
-    assert "no interval" in (seed_warning(1) or "")
-    assert "p = 0.25" in (seed_warning(3) or "")
+    assert few_runs(1) == "1 run per method and lag: intervals and tests are shown from 6 on."
 
 
 UNEQUAL = [((3, 3), (1, 0.01)), ((4, 4), (1, 0.05)), ((6, 6), (1, 0.1)), ((4, 12), (1, 0.2)), ((6, 6), (1, 1))]
@@ -105,11 +103,11 @@ def test_degrees_of_freedom_are_those_of_welch():
 
 
 def test_an_interval_of_rewards_stays_within_their_range():
-    low, high = reward_interval([0.99, 1.0, 0.9])
-    assert (high, low) == (1.0, pytest.approx(t_interval([0.99, 1.0, 0.9])[0]))
-    assert reward_interval([0.0, 0.0, 0.02])[0] == 0.0
-    assert reward_interval([1.5, 2.0, 1.0]) == t_interval([1.5, 2.0, 1.0])
-    assert np.isnan(reward_interval([0.5])).all()
+    high_ones, large = [0.99, 1.0, 0.9] * 2, [1.5, 2.0, 1.0] * 2
+    assert reward_interval(high_ones) == (pytest.approx(t_interval(high_ones)[0]), 1.0)
+    assert reward_interval([0.0] * 5 + [0.02])[0] == 0.0
+    assert reward_interval(large) == t_interval(large)
+    assert np.isnan(reward_interval(large[:5])).all(), "fewer than six"
 
 
 def test_a_bootstrap_interval_includes_its_estimate():
@@ -121,4 +119,4 @@ def test_a_bootstrap_interval_includes_its_estimate():
 def test_a_sign_flip_test_of_five_pairs_can_never_reach_five_percent():
     for pairs in range(1, 9):
         assert sign_flip(np.full(pairs, 0.3)) == least_sign_flip(pairs)
-        assert can_decide(pairs) == (sign_flip(np.full(pairs, 0.3)) < 0.05) == (pairs >= 6)
+        assert (pairs >= ENOUGH) == (sign_flip(np.full(pairs, 0.3)) < 0.05)

@@ -28,7 +28,7 @@ GROUPS = pd.DataFrame({"task": "chain", "method": ["vcpo", "tis", "clip"], "lr":
 
 def test_values_stand_with_their_interval() -> None:
     assert with_interval(0.12, 0.034, 0.206) == "0.12 [0.03, 0.21]"
-    assert with_interval(-0.5, math.nan, math.nan, 1) == "-0.5 (no interval)"
+    assert with_interval(-0.5, math.nan, math.nan, 1) == "-0.5"
     assert with_interval(math.nan, 0.0, 1.0) == "unknown"
     assert interval_of({"value": 1.0, "low": 0.5, "high": math.inf}) == "1.00 [0.50, inf]"
     assert interval_of({"iqm": 1.0, "iqm_low": -0.001, "iqm_high": 2.0}, "iqm") == "1.00 [0.00, 2.00]"

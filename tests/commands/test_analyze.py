@@ -39,3 +39,12 @@ def test_an_unknown_analysis_is_one_line_with_the_closest(finished: Path) -> Non
     assert result.exit_code == 2
     assert result.stderr.startswith("error: unknown analysis 'colapse'; did you mean collapse")
     assert result.stderr.count("\n") == 1
+
+
+def test_what_cannot_be_answered_is_counted_after_what_can(finished: Path) -> None:
+    *known, counted = call("lab", "analyze", "collapse", str(finished)).stdout.splitlines()
+    assert known[0].startswith("Outcomes of ")
+    assert not any("compared" in line for line in known)
+    assert counted.endswith("cannot be answered from so few runs; --ids prints them too")
+    every = call("lab", "analyze", "collapse", str(finished), "--ids").stdout.splitlines()
+    assert len(every) == len(known) + int(counted.split()[0])

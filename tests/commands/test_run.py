@@ -49,7 +49,12 @@ def test_a_damaged_cell_is_named_set_aside_and_run_again(finished: Path, tmp_pat
 def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     result = call(*RUN, "--out", str(tmp_path / "none"), "--dry-run")
     assert result.exit_code == 0
-    assert "3 cells, 3 to run on 1 worker: about" in result.output
+    (total,) = result.stdout.splitlines()
+    assert total.startswith("3 cells, 3 to run on 1 worker: about ")
+    assert " s (" in total or " min (" in total or " h " in total
+    first, *cells = call(*RUN, "--out", str(tmp_path / "none"), "--dry-run", "--cells").stdout.splitlines()
+    assert first.startswith("3 cells")
+    assert len(cells) == 3
     assert not (tmp_path / "none").exists()
 
 

@@ -12,7 +12,8 @@ FIXED = (
     r"95% Wilson interval|95% interval|95th percentile|5% level|75% of|1/lag|\|TIS - 1\||exp\(-2 L K3\)|1,000",
     r"\(0: start policy, 1: best synchronous training\)|25% above|below 0\.1\b|above 0\.9\b|at most 10% of",
     r"10 to 100 updates ahead|at least (2|8|15)\b|No run has a lag above 0|told apart from 0\b|<1%|p < 0\.001|Uno's C",
-    r"fewer than 8\b|(lead|ESS|known|AUROC) 20\b|^20 updates|depth 0\.\d, \d evaluations",
+    r"fewer than [68]\b|from 6 (runs )?on\b|--seeds \d+|--lr [0-9e,.-]+, to show",
+    r"(lead|ESS|known|AUROC) 20\b|^20 updates|depth 0\.\d, \d evaluations",
 )
 """What sentences always say, whatever was measured."""
 
@@ -122,9 +123,9 @@ def _anchors(rows: pd.DataFrame) -> Iterator[float]:
 def _runs(rows: pd.DataFrame) -> Iterator[float]:
     yield from rows.select_dtypes("number").sum()
     if "collapsed" in rows:
-        failed = rows.assign(failed=rows["collapsed"] + rows["nan"]).groupby("method")[["failed", "started"]].sum()
-        yield from (*failed["failed"], *failed["started"], (failed["failed"] == 0).sum())
-        yield failed["failed"].max() / max(failed["failed"].sum(), 1)
+        failed = rows.groupby("method")[["collapsed", "started"]].sum()
+        yield from (*failed["collapsed"], *failed["started"], (failed["collapsed"] == 0).sum())
+        yield failed["collapsed"].max() / max(failed["collapsed"].sum(), 1)
     if "healthy" in rows:
         lost = rows["collapsed"] + rows["nan"]
         judged = rows.assign(lost=lost, several=lost + rows["healthy"] > 1).query("several")
@@ -145,8 +146,15 @@ def _length(rows: pd.DataFrame) -> Iterator[float]:
     yield len(rows)
 
 
+def _answers(rows: pd.DataFrame) -> Iterator[float]:
+    """Differences in percent of the synchronous gain."""
+    differences = rows.columns.intersection(["ahead", "ahead_low", "ahead_high", "margin"])
+    yield from (100 * value for name in differences for value in rows[name])
+
+
 DERIVED: dict[str, Callable[[pd.DataFrame], Iterator[float]]] = {
     "events": _events,
+    "answers": _answers,
     "sensitivity": _length,
     "ess": _ess,
     "tails": _tails,
@@ -154,7 +162,7 @@ DERIVED: dict[str, Callable[[pd.DataFrame], Iterator[float]]] = {
     "ranking": _ranking,
     "anchors": _anchors,
     "runs": _runs,
-    "failures": _failures,
+    "collapses": _failures,
     "alarms": _alarms,
 }
 """What a sentence may compute from the rows of a table, besides quoting them."""

@@ -35,7 +35,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         if not request.is_navigation_request() and not request.url.startswith(("data:", "blob:")):
             outside.append(request.url)
 
-    def opened(page: Path, width: int = 1280, scheme: str = "light") -> Any:
+    def opened(page: Path, width: int = 1280, scheme: str = "light", unfold: bool = True) -> Any:
         viewport = {"width": width, "height": 900}
         context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, accept_downloads=True)
         contexts.append(context)
@@ -46,6 +46,8 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         tab.on("pageerror", lambda error: logs.append(str(error)))
         tab.on("request", requested)
         tab.goto(page.as_uri())
+        if unfold:
+            tab.locator("details.section").evaluate_all("found => found.forEach(one => { one.open = true; })")
         return tab
 
     yield opened

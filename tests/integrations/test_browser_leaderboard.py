@@ -72,7 +72,7 @@ def test_a_phone_shows_every_column_without_sideways_scrolling(
             "(cells) => cells.map((cell) => [cell.dataset.label, getComputedStyle(cell, '::before').content])"
         )
     )
-    names = ["task", "regime", "lag", "lr", "method", "score", "95%", "failed", "seeds", "study"]
+    names = ["task", "regime", "lag", "lr", "method", "score", "95%", "collapsed", "seeds", "study"]
     assert labels == [[name, f'"{name}"'] for name in names]
     boxes = (
         tab.locator(".board tbody tr")

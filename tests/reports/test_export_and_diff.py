@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from vcpo_bench.records import RULES_VERSION
 from vcpo_bench.reports.diff import diff, write_diff
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.tables import export
-from vcpo_bench.reports.writers.watch import running, signature, watch
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -75,29 +73,3 @@ def test_pooling_refuses_mixed_rules(folder: Path, make_results: Callable[..., P
         open_study([folder, old])
     other = make_results(tmp_path / "other", methods=("vespo",), lags=(1,), seeds=(0,), steps=30)
     assert set(open_study([folder, other]).methods) == {"vcpo", "clip", "vespo", "reinforce"}
-
-
-def test_watch_follows_a_run_to_its_end(make_results: Callable[..., Path], tmp_path: Path) -> None:
-    root = make_results(
-        tmp_path / "run", methods=("vcpo", "clip"), lags=(1,), seeds=(0,), steps=30, controls=False, partial=("clip",)
-    )
-    pages: list[str] = []
-
-    def finish(_: float) -> None:
-        for path in (root / "cells").glob("*.partial"):
-            for file in (path / "checkpoint-000050").iterdir():
-                shutil.copy(file, path / file.name)
-            facts = json.loads((path / "cell.json").read_text()) | {"status": "completed"}
-            (path / "cell.json").write_text(json.dumps(facts))
-            path.rename(path.with_name(path.name.removesuffix(".partial")))
-
-    before = signature([root])
-    assert running([root])
-    watch([root], tmp_path / "live.html", 7.0, on_write=lambda page: pages.append(page.read_text()), sleep=finish)
-    assert len(pages) == 2
-    assert "Preliminary: 1 of 2 runs not finished" in pages[0]
-    assert '<meta http-equiv="refresh" content="7">' in pages[0]
-    assert "Preliminary" not in pages[1]
-    assert 'http-equiv="refresh"' not in pages[1]
-    assert signature([root]) != before
-    assert sorted(path.name for path in tmp_path.glob("live*")) == ["live.html"]

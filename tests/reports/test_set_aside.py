@@ -30,7 +30,7 @@ def test_every_cell_is_a_row(make_results: Callable[..., Path], tmp_path: Path, 
     tables = [
         one for section in build(Study(load(folder))).sections for one in section.blocks if isinstance(one, Table)
     ]
-    failures = next(one for one in tables if one.name == "failures")
+    failures = next(one for one in tables if one.name == "incomplete")
     rows = [[entry.text for entry in row] for row in failures.rows]
     assert sum(row[5] == "error" and row[7] == "the worker died 3 times" for row in rows) == (6 if everyone else 1)
     (aside,) = [row for row in rows if row[5] == "damaged"]

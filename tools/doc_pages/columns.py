@@ -20,12 +20,12 @@ shipped studies among them, count removed gradients alone: the column is 0 there
 `snis`, `cispo`, `aipo`, `topr`, `vcpo`, `p3o` and `vtrace`. They stay readable; do not compare the column of the two.
 """
 DERIVED = """
-## Derived: the lag at which runs failed
+## Derived: the lag at which runs collapsed
 
-`lag_at_onset` is a column of the scoreboard's CSV file (the mean over the failed seeds), of the table `events` of
-`vcpo-bench lab analyze collapse` and of the report's table of failures (one run each): `lag_mean` of the last update
+`lag_at_onset` is a column of the scoreboard's CSV file (the mean over the collapsed seeds), of the table `events` of
+`vcpo-bench lab analyze collapse` and of the report's table of collapses (one run each): `lag_mean` of the last update
 before the evaluation that first found the run down, in updates. Early in a run, data is younger than the nominal lag.
-Empty for runs that did not fail.
+Empty for runs that did not collapse.
 """
 TABLES: dict[str, tuple[str, tuple[Column, ...]]] = {
     "cells/KEY/steps.parquet": ("One row per optimizer update.", STEPS),

@@ -62,6 +62,9 @@ def lines(found: Attribution) -> Iterator[str]:
             yield f"{kept.path.ljust(widths[0])}  cannot be switched: {kept.why_not}"
         else:
             yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield "a path is what differs between sampler and trainer (vcpo-bench ls components): each alone, then all"
+    yield "mean, sd, KL k3: of log(trainer / sampler) per token; outside: tokens with a ratio beyond 0.9 to 1.1"
+    yield "share: of the squared spread of all; ESS at N: of the weights of N tokens, 1 where nothing differs"
     if any(not measured for row in found.rows for _, measured in row.ess.values()):
         yield "~ extrapolated past the longest response, as if tokens were independent: exp(-length sd^2)"
     if found.quadrature:

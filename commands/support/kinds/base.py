@@ -6,7 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.errors import UsageError
@@ -18,10 +18,10 @@ WIDTH = 80
 
 
 class Listing(NamedTuple):
-    """A table: column names, rows of equal length, and a line that holds for all rows, or says why there are none."""
+    """A table: column names, rows of texts and numbers, and a line that holds for all or says why there are none."""
 
     columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
+    rows: Sequence[tuple[Any, ...]]
     note: str = ""
 
 

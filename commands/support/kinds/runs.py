@@ -24,7 +24,7 @@ class RunKind(Kind):
 
     def listing(self) -> Listing:
         """Every results folder with the number of its cells by state."""
-        rows = []
+        rows: list[tuple[str, int | str, str, int | str]] = []
         for grid in sorted(self._results.glob(f"**/{GRID_FILE}")):
             try:
                 rows.append((str(grid.parent), *_states(grid.parent)))
@@ -38,7 +38,7 @@ class RunKind(Kind):
         show_scoreboard(Path(name), as_json)
 
 
-def _states(folder: Path) -> tuple[str, str, str]:
+def _states(folder: Path) -> tuple[int, str, int]:
     from vcpo_bench.files.checksums import read_sealed
 
     asked = len(read_sealed(folder / GRID_FILE).get("cells", {}))
@@ -48,4 +48,4 @@ def _states(folder: Path) -> tuple[str, str, str]:
         str(read_sealed(cell / CELL_FILE).get("status", "?")) for cell in cells if (cell / CELL_FILE).is_file()
     )
     ended = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "0"
-    return str(asked), ended, str(partial)
+    return asked, ended, partial

@@ -33,6 +33,10 @@
       }
     }
     for (const cell of cells) cell.hidden = AXES.some((axis, at) => chosen[at] && cell.dataset[axis] !== chosen[at]);
+    for (const one of all("main .statement")) {  // what begins with a lag is about it
+      const lag = /^Lag (\d+)\b/.exec(one.textContent);
+      one.closest("li, p").hidden = Boolean(chosen[1] && lag && lag[1] !== chosen[1]);
+    }
     for (const group of all("details.cells")) group.hidden = all(".cell", group).every((cell) => cell.hidden);
     for (const board of all(".board")) board.hidden = all("tbody tr", board).every((row) => row.hidden);
     for (const figure of all("figure")) {
@@ -44,6 +48,8 @@
       if (!legend.closest("figure")) legend.hidden = all("figure", legend.parentElement).every((figure) => figure.hidden);
     }
     said.textContent = chosen.some(Boolean) ? `${kept} of ${rows} table rows` : "";
+    if (chosen[1]) said.textContent += "; figures show every lag";
+    if (chosen[2]) said.textContent += "; figures show every learning rate";
     if (cells.length && chosen.some(Boolean)) said.textContent += `, ${cells.filter((cell) => !cell.hidden).length} of ${cells.length} cells`;
   }
 

@@ -87,7 +87,7 @@
     figure.addEventListener("hide", ({ detail: names }) => {
       hidden = names;
       data.methods.forEach((name, m) => {
-        for (const group of all(".m" + m, svg)) group.style.display = hidden.has(name) ? "none" : "";
+        for (const group of all(".m" + m, svg.parentElement)) group.style.display = hidden.has(name) ? "none" : "";
       });
       if (spot) read();
     });
@@ -230,13 +230,36 @@
       () => save(holder.dataset.name + ".csv", "text/csv", csv(rows())));
   }
   for (const tools of all(".tools")) tools.hidden = false;
-  // A link to a cell opens it, and what it is folded under.
+
+  // ---- the table of contents: beside the page, or behind a button on narrow screens
+  const toc = document.querySelector(".toc");
+  if (toc) {
+    const button = toc.querySelector("button");
+    const show = (open) => { toc.classList.toggle("open", open); button.setAttribute("aria-expanded", String(open)); };
+    button.hidden = false;
+    toc.classList.add("ready");
+    button.addEventListener("click", () => show(!toc.classList.contains("open")));
+    const links = new Map(all("a", toc).map((link) => [link.hash.slice(1), link]));
+    const seen = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        links.forEach((link, id) => id === target.id ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current"));
+      }
+    }, { rootMargin: "0px 0px -85% 0px" });
+    links.forEach((link, id) => {
+      link.addEventListener("click", () => { show(false); setTimeout(open); });
+      seen.observe(document.getElementById(id));
+    });
+  }
+
+  // A link opens what it leads to, and what that is folded under; the page is laid out before it scrolls there.
   function open() {
-    const cell = document.getElementById(location.hash.slice(1));
-    if (!cell || cell.tagName !== "DETAILS") return;
-    for (let one = cell; one; one = one.parentElement.closest("details")) one.open = true;
-    cell.scrollIntoView();
+    const spot = document.getElementById(location.hash.slice(1));
+    if (!spot) return;
+    for (let one = spot.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
+    spot.scrollIntoView();
   }
   addEventListener("hashchange", open);
-  open();
+  addEventListener("load", open);
+  addEventListener("beforeprint", () => { for (const one of all("details.section")) one.open = true; });
 })();

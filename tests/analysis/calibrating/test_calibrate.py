@@ -228,7 +228,7 @@ def test_logs_of_another_trainer(tmp_path: Path) -> None:
 
 def test_only_healthy_runs_still_give_thresholds(tmp_path: Path) -> None:
     found = calibrate(logs(tmp_path, ["healthy"] * 16))
-    assert any("too few failures (0)" in sentence for sentence in found.sentences)
+    assert any("too few collapses (0)" in sentence for sentence in found.sentences)
     assert json.loads(found.document)["union"]["recall"] is None
 
 

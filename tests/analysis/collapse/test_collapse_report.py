@@ -11,19 +11,19 @@ from vcpo_bench.analysis.results import load
 def verdicts(tmp_path, make_results):
     shapes = {"vcpo": "healthy", "tis": "collapsed", "mis": "nan", "clip": "error"}
     return events(
-        load(make_results(tmp_path, methods=tuple(shapes), lags=(1, 16), steps=200, shapes=shapes, seeds=range(4)))
+        load(make_results(tmp_path, methods=tuple(shapes), lags=(1, 16), steps=200, shapes=shapes, seeds=range(6)))
     )
 
 
 def test_rates_count_what_the_rule_applies_to(verdicts):
     table = failure_rates(verdicts).set_index(["method", "staleness"])
-    assert table.loc[("tis", 16), ["failed", "judged", "rate"]].tolist() == [4, 4, 1]
-    assert table.loc[("vcpo", 16), ["failed", "judged", "rate"]].tolist() == [0, 4, 0]
-    assert table.loc[("vcpo", 16), "high"] == pytest.approx(0.49, abs=0.01)
+    assert table.loc[("tis", 16), ["collapsed", "judged", "rate"]].tolist() == [6, 6, 1]
+    assert table.loc[("vcpo", 16), ["collapsed", "judged", "rate"]].tolist() == [0, 6, 0]
+    assert table.loc[("vcpo", 16), "high"] == pytest.approx(wilson(0, 6)[1])
     assert table.loc[("clip", 1), "judged"] == 0
-    assert table.loc[("mis", 1), "nan"] == 4
+    assert table.loc[("mis", 1), "nan"] == 6
     assert table.loc[("mis", 1), "onset"] == 100
-    assert (table[list(KINDS)].sum(axis=1) == 4).all()
+    assert (table[list(KINDS)].sum(axis=1) == 6).all()
 
 
 def test_lifetimes_are_restricted_to_what_all_were_watched_for(verdicts):
@@ -44,11 +44,11 @@ def test_log_rank_per_lag_and_over_all(verdicts):
 
 
 def test_findings_in_plain_words(tmp_path, make_results):
-    findings = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(4))))
+    findings = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(6))))
     text = " ".join(one.text for one in findings.statements)
-    assert "Outcomes of 28 runs: 20 healthy, 8 collapse." in text
-    assert "Lag 16, failed runs" in text
-    assert "tis 4 of 4 [51%, 100%]" in text
+    assert "Outcomes of 42 runs: 30 healthy, 12 collapse." in text
+    assert "Lag 16, collapsed runs" in text
+    assert "tis 6 of 6 [61%, 100%]" in text
     assert "27 variants of the collapse rule" in text
     assert set(findings.tables) == {
         "events",
@@ -72,12 +72,23 @@ def test_stopped_runs_are_neither_failed_nor_dropped(verdicts):
         event=verdicts["event"].mask(stopped, "stopped"), last_step=verdicts["last_step"].mask(stopped, 60.0)
     )
     row = failure_rates(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
-    assert row[["stopped", "failed", "judged", "rate"]].tolist() == [2, 0, 2, 0]
-    assert (row["low"], row["high"]) == pytest.approx((0, wilson(2, 4)[1]))
+    assert row[["stopped", "collapsed", "judged", "rate"]].tolist() == [2, 0, 4, 0]
+    assert (row["low"], row["high"]) == pytest.approx((0, wilson(2, 6)[1]))
     by_lag = failure_rates_by_lag(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
-    assert by_lag[["failed", "runs", "stopped", "low"]].tolist() == [0, 4, 2, 0]
-    assert by_lag["high"] == pytest.approx(wilson(2, 4)[1])
+    assert by_lag[["collapsed", "runs", "stopped", "low"]].tolist() == [0, 6, 2, 0]
+    assert by_lag["high"] == pytest.approx(wilson(2, 6)[1])
     curves, lifetimes = survival_tables(cut)
     curve = curves[(curves["method"] == "vcpo") & (curves["staleness"] == 16)].set_index("time")
     assert curve.loc[60, "censored"] == 2
-    assert lifetimes.set_index(["method", "staleness"]).loc[("vcpo", 16), "runs"] == 4
+    assert lifetimes.set_index(["method", "staleness"]).loc[("vcpo", 16), "runs"] == 6
+
+
+def test_with_fewer_than_six_runs_of_a_method_there_is_no_interval_and_no_test(tmp_path, make_results):
+    found = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(5))))
+    assert found.tables["rates_by_lag"][["low", "high"]].isna().all(axis=None)
+    assert found.tables["rates"][["low", "high"]].isna().all(axis=None)
+    by_lag = found.tables["log_rank"].set_index("staleness")["p"]
+    assert by_lag[["1", "16"]].isna().all()
+    text = " ".join(one.text for one in found.statements)
+    assert "Lag 16, collapsed runs: " in text
+    assert "Survival at lag 16 is not compared: a method has 5 runs, fewer than 6." in text

@@ -123,7 +123,7 @@ def test_events_of_a_folder(tmp_path, make_results):
     }
     assert table.loc["tis", "onset"].between(140, 170).all()
     assert table.loc["mis", "onset"].eq(200).all()  # the step it ended at
-    assert table["failed"].sum() == 9
+    assert table["collapsed"].sum() == 9
 
 
 def test_sensitivity_moves_as_it_must(tmp_path, make_results):
@@ -133,7 +133,7 @@ def test_sensitivity_moves_as_it_must(tmp_path, make_results):
     assert (default["agreement"], default["onset_shift"]) == (1.0, 0.0)
     assert len(table) == 27
     assert sorted(set(table["depth"])) == [0.3, 0.5, 0.7]  # shares of the best reward
-    by_patience = table.groupby("patience")["failed"].sum()
+    by_patience = table.groupby("patience")["collapsed"].sum()
     assert by_patience.is_monotonic_decreasing
     deep = judge(STEPS, after(200, 0.2), rule=CollapseRule(depth=0.9))
     assert deep.kind == "stall"
@@ -156,8 +156,8 @@ def test_sensitivity_judges_runs_that_are_never_down_by_no_rule(tmp_path, make_r
     for row in table.itertuples():
         varied = CollapseRule(depth=row.depth, patience=row.patience, min_drop=row.min_drop)
         every, base = events(results, varied), events(results)
-        assert row.failed == every["failed"].sum()
-        assert row.agreement == (every["failed"] == base["failed"]).mean()
+        assert row.collapsed == every["collapsed"].sum()
+        assert row.agreement == (every["collapsed"] == base["collapsed"]).mean()
 
 
 @pytest.mark.parametrize(

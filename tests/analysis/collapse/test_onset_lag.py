@@ -14,7 +14,7 @@ def test_the_last_update_before_the_onset_counts() -> None:
     results = Results([Path("made")], pd.DataFrame({"key": ["early", "late", "well"]}))
     results.__dict__["steps"] = steps.assign(lag_mean=np.minimum(steps["step"], 16.0))
     onset = [10.0, 30.0, np.nan]
-    verdicts = pd.DataFrame({"key": ["early", "late", "well"], "onset": onset, "failed": [True, True, False]})
+    verdicts = pd.DataFrame({"key": ["early", "late", "well"], "onset": onset, "collapsed": [True, True, False]})
     found = lag_at_onset(results, verdicts)
     assert found[["early", "late"]].tolist() == [9.0, 16.0]
     assert np.isnan(found["well"])
@@ -23,5 +23,5 @@ def test_the_last_update_before_the_onset_counts() -> None:
 def test_an_onset_without_updates_before_it_has_no_lag() -> None:
     results = Results([Path("made")], pd.DataFrame({"key": ["a"]}))
     results.__dict__["steps"] = pd.DataFrame({"key": ["a"], "step": [0], "lag_mean": [0.0]})
-    verdicts = pd.DataFrame({"key": ["a"], "onset": [0.0], "failed": [True]})
+    verdicts = pd.DataFrame({"key": ["a"], "onset": [0.0], "collapsed": [True]})
     assert lag_at_onset(results, verdicts).isna().all()

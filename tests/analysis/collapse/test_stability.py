@@ -20,14 +20,14 @@ def cells(limit, lags=(1, 4, 16, 64), rates=RATES, seeds=10, methods=("a",), noi
             "seed": one,
             "event": "healthy",
         }
-        | {"failed": bool(lr * np.exp(rng.normal(0, noise)) > limit(method, lag))}
+        | {"collapsed": bool(lr * np.exp(rng.normal(0, noise)) > limit(method, lag))}
         for method in methods
         for lag in lags
         for lr in rates
         for one in range(seeds)
     ]
     table = pd.DataFrame(rows)
-    return table.assign(onset=np.where(table["failed"], table["staleness"] + 20, np.nan))
+    return table.assign(onset=np.where(table["collapsed"], table["staleness"] + 20, np.nan))
 
 
 def test_the_largest_stable_rate_and_its_reading():
@@ -36,32 +36,32 @@ def test_the_largest_stable_rate_and_its_reading():
     assert table.loc[4, "reading"] == "between 3e-4 and 1e-3"
     assert table.loc[16, "stable_rate"] == 1e-4
     assert table.loc[64, "reading"] == "below 3e-5, the smallest tried" or table.loc[64, "stable_rate"] == 3e-5
-    assert table.loc[16, "failed_high"] == pytest.approx(0.28, abs=0.01)
+    assert table.loc[16, "collapsed_high"] == pytest.approx(0.28, abs=0.01)
 
 
 def test_stability_means_every_smaller_rate_is_stable_too():
     table = cells(lambda method, lag: 1.0, lags=(16,))
-    table.loc[table["lr"] == 1e-4, "failed"] = True
+    table.loc[table["lr"] == 1e-4, "collapsed"] = True
     assert stable_rates(table)["stable_rate"].item() == 3e-5
 
 
 def test_where_no_rate_is_stable_nothing_failed_there():
     row = stable_rates(cells(lambda method, lag: 0.0, lags=(16,))).iloc[0]
     assert row["reading"] == "below 3e-5, the smallest tried"
-    assert row[["stable_rate", "failed", "total", "failed_high"]].isna().all()
+    assert row[["stable_rate", "collapsed", "total", "collapsed_high"]].isna().all()
 
 
 def test_a_minority_of_failures_is_tolerated():
     table = cells(lambda method, lag: 1.0, lags=(16,))
-    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "failed"] = True
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "collapsed"] = True
     assert stable_rates(table)["stable_rate"].item() == 1e-3
-    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 4), "failed"] = True
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 4), "collapsed"] = True
     assert stable_rates(table)["stable_rate"].item() == 3e-4
 
 
 def test_a_third_is_too_many():
     table = cells(lambda method, lag: 1.0, lags=(16,), seeds=9)
-    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "failed"] = True
+    table.loc[(table["lr"] == 1e-3) & (table["seed"] < 3), "collapsed"] = True
     assert stable_rates(table)["stable_rate"].item() == 3e-4
 
 
@@ -88,17 +88,17 @@ def test_intervals_cover_whether_seeds_share_their_fate_or_not(shared, own):
         table = cells(lambda method, lag: 2e-3 / lag, rates=np.geomspace(1e-5, 2e-3, 10))
         rng = np.random.default_rng(number)
         luck = np.repeat(rng.normal(0, shared, 40), 10) + rng.normal(0, own, 400)
-        table["failed"] = table["lr"] * np.exp(luck) > 2e-3 / table["staleness"]
+        table["collapsed"] = table["lr"] * np.exp(luck) > 2e-3 / table["staleness"]
         row = frontier(table).iloc[0]
         hits += row["low"] <= 1 <= row["high"]
     assert hits >= 32
 
 
 def test_failures_before_the_lag_are_counted():
-    table = cells(lambda method, lag: 2e-3 / lag).assign(onset=lambda made: np.where(made["failed"], 20, np.nan))
+    table = cells(lambda method, lag: 2e-3 / lag).assign(onset=lambda made: np.where(made["collapsed"], 20, np.nan))
     row = frontier(table).iloc[0]
-    assert row["early"] == (table["failed"] & (table["staleness"] == 64)).sum() > 0
-    assert row["failed"] > row["early"]
+    assert row["early"] == (table["collapsed"] & (table["staleness"] == 64)).sum() > 0
+    assert row["collapsed"] > row["early"]
 
 
 def test_a_coarse_grid_only_bounds_the_exponent():
@@ -131,7 +131,7 @@ def test_no_exponent_where_the_data_cannot_say():
     assert "two lags" in frontier(cells(lambda *_: 2e-4, lags=(16,)))["reason"].item()
     assert "two lags or two learning rates" in frontier(cells(lambda *_: 2e-4, rates=(3e-4,)))["reason"].item()
     assert "fewer than 5" in frontier(cells(lambda *_: 1.0))["reason"].item()
-    backwards = cells(lambda *_: 2e-4).assign(failed=lambda table: ~table["failed"])
+    backwards = cells(lambda *_: 2e-4).assign(collapsed=lambda table: ~table["collapsed"])
     assert "more likely" in frontier(backwards)["reason"].item()
 
 

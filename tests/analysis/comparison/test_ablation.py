@@ -12,7 +12,7 @@ from vcpo_bench.analysis.comparison.ablation import (
 from vcpo_bench.analysis.comparison.effect_sentences import step_controls as told
 from vcpo_bench.analysis.comparison.pairs import PLACE, all_pairs, contrast, decidable, why_not_judged
 from vcpo_bench.analysis.comparison.rankings import task_means
-from vcpo_bench.analysis.comparison.sentences import winners
+from vcpo_bench.analysis.comparison.sentences import beaten
 from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
 from vcpo_bench.methods import parse_method
@@ -29,7 +29,7 @@ def runs(means, seeds=6, lags=(16,), tasks=("chain", "walk"), noise=0.02):
                 shared = RNG.normal(0, 0.3)
                 rows += [
                     {"task": task, "regime": "fifo", "staleness": lag, "seed": seed, "lr": 3e-4, "method": method}
-                    | {"score": mean + shared + RNG.normal(0, noise), "failed": False}
+                    | {"score": mean + shared + RNG.normal(0, noise), "collapsed": False}
                     for method, mean in means.items()
                 ]
     return pd.DataFrame(rows)
@@ -80,7 +80,7 @@ def test_only_complete_pairs_count():
 
 
 def test_what_is_not_judged_says_how_many_pairs_the_best_of_it_has():
-    reason = "an exact test of at most 4 pairs of runs cannot reach the 5% level"
+    reason = "4 pairs of runs, fewer than 6"
     assert why_not_judged(pd.DataFrame({"pairs": [0, 4, 2]})) == reason
     assert why_not_judged(pd.DataFrame({"pairs": [0, 0]})) == "no two runs make a pair"
 
@@ -101,11 +101,11 @@ def test_a_method_that_is_worse_by_more_than_chance_is_not_called_equal():
     table.loc[(table["method"] == "a") & (table["seed"] % 4 == 0), "score"] -= 1.2
     pairs = all_pairs(table, "score")
     means = {"iqm": [0.95, 0.9], "iqm_low": 0.8, "iqm_high": 1.0}
-    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "seeds": 16} | means)
+    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "runs": 16} | means)
     tables = {"ranking": ranking, "pairs": pairs, "tuned": table.assign(rates=1)}
     cells = pd.DataFrame({"key": ["one"], "staleness": [16]})
     found = Findings(tables, {name: agreeing(cells, "staleness") for name in tables})
-    _, text = (finding.text for finding in winners(found, "score"))
+    (text,) = (finding.text for finding in beaten(found))
     assert text == "Lag 16: a is worse in the mean than b (paired t tests, Holm-corrected, 5% level)."
 
 

@@ -12,6 +12,7 @@ RANKING = pd.DataFrame(
     [(16, "vcpo", 6, 0.9, 0.8, 1.0), (16, "tis", 6, 0.7, 0.6, 0.8)],
     columns=["staleness", "method", "seeds", "iqm", "iqm_low", "iqm_high"],
 )
+BY_TASK = pd.DataFrame([(16, "walk", "vcpo", 0.64)], columns=["staleness", "task", "method", "reward"])
 CHOICES = pd.DataFrame([(16, "vcpo", 3e-4), (16, "vcpo", 1e-4)], columns=["staleness", "method", "chosen_lr"])
 PAIR = ["staleness", "first", "second", "estimate", "low", "high", "p", "p_exact", "p_holm", "pairs"]
 
@@ -20,80 +21,92 @@ def pairs(*row: object) -> pd.DataFrame:
     return pd.DataFrame([row], columns=PAIR)
 
 
-def said(table: pd.DataFrame, by_task: pd.DataFrame | None = None) -> list[str]:
-    scores = pd.DataFrame({"key": ["a"], "staleness": [16], "lr": [3e-4]})
+def said(table: pd.DataFrame, by_task: pd.DataFrame | None = None, normalized: bool = False) -> list[str]:
+    scores = pd.DataFrame({"key": ["a", "b"], "staleness": [16, 16], "lr": [3e-4, 1e-4]})
     tasks = pd.DataFrame(columns=["staleness", "task", "method", "mean"]) if by_task is None else by_task
     behind: dict[str, CellsBehind] = {name: agreeing(scores, "staleness") for name in ("answers", "by_task", "scores")}
     found = Findings({"answers": table, "scores": scores, "by_task": tasks}, behind)
 
     def every() -> Iterator[str]:
-        for make in (answers, disagreements, next_steps):
-            yield from (one.text for one in make(found))
+        yield from (one.text for one in (*answers(found, normalized), *disagreements(found), *next_steps(found)))
 
     return list(every())
 
 
 def test_a_clear_answer_names_rate_margin_and_chance() -> None:
-    table = answers_table(RANKING, pairs(16, "tis", "vcpo", -0.2, -0.3, -0.1, 0.001, 0.001, 0.002, 12), CHOICES)
+    table = answers_table(
+        RANKING, pairs(16, "tis", "vcpo", -0.2, -0.3, -0.1, 0.001, 0.001, 0.002, 12), CHOICES, BY_TASK
+    )
     assert said(table)[0] == (
-        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 scores highest, 0.90 [0.80, 1.00], 0.20 [0.10, 0.30] above tis, "
-        "the next: more than chance explains (p = 0.002 after Holm)."
+        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.90 [0.80, 1.00], 0.20 [0.10, 0.30] above "
+        "tis, the next: more than chance explains (p = 0.002 after Holm)."
+    )
+    assert said(table, normalized=True)[0] == (
+        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.64, 90% [80%, 100%] of what synchronous "
+        "training gains, 20 [10, 30] points above tis, the next: more than chance explains (p = 0.002 after Holm)."
     )
 
 
 def test_what_may_be_chance_asks_for_seeds() -> None:
-    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, -0.1, 0.5, 0.2, 0.2, 0.3, 12), CHOICES)
-    text, more, rates = said(table)
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, -0.1, 0.5, 0.2, 0.2, 0.3, 12), CHOICES, BY_TASK)
+    text, more = said(table)
     assert "no more than chance explains (p = 0.300 after Holm)" in text
-    assert more.startswith("Next: more seeds would tell the best two apart at lag 16")
-    assert "several learning rates" in rates
+    assert more == "Next: run the same grid with --seeds 12, to tell the best two apart at lag 16."
 
 
 def test_a_mean_on_the_other_side_is_said() -> None:
-    table = answers_table(RANKING, pairs(16, "vcpo", "tis", -0.01, -0.1, 0.1, 0.8, 0.8, 1.0, 12), CHOICES)
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", -0.01, -0.1, 0.1, 0.8, 0.8, 1.0, 12), CHOICES, BY_TASK)
     assert "tis, the next, has the higher mean" in said(table)[0]
 
 
 def test_a_runner_up_that_is_ahead_by_more_than_chance_is_not_called_equal() -> None:
     """What the interquartile mean leaves out may be a quarter of the runs that collapsed."""
-    table = answers_table(RANKING, pairs(16, "tis", "vcpo", 0.24, 0.05, 0.42, 0.014, 0.006, 0.014, 32), CHOICES)
+    table = answers_table(
+        RANKING, pairs(16, "tis", "vcpo", 0.24, 0.05, 0.42, 0.014, 0.006, 0.014, 32), CHOICES, BY_TASK
+    )
     assert list(table["outcome"]) == ["behind"]
     assert said(table)[0].endswith(
-        "scores highest, 0.90 [0.80, 1.00] without its best and worst quarter of runs; over all runs tis, the next, is "
-        "0.24 [0.05, 0.42] ahead: more than chance explains (p = 0.014 after Holm)."
+        "ends highest, reward 0.90 [0.80, 1.00] without its best and worst quarter of runs; over all runs tis, the "
+        "next, is 0.24 [0.05, 0.42] ahead: more than chance explains (p = 0.014 after Holm)."
     )
-    assert not [text for text in said(table) if "more seeds" in text]
+    assert not [text for text in said(table) if "--seeds" in text]
 
 
 def test_an_unknown_p_is_no_verdict() -> None:
     """One task with a single pair leaves the spread, and with it p, unknown."""
     nan = float("nan")
-    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.8, nan, nan, nan, 0.004, nan, 9), CHOICES)
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.8, nan, nan, nan, 0.004, nan, 9), CHOICES, BY_TASK)
     assert list(table["outcome"]) == ["untested"]
 
 
 @pytest.mark.parametrize(("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method ran")])
 def test_what_was_not_compared_is_said(count: int, words: str) -> None:
-    table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0])
+    table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0], BY_TASK)
     assert words in said(table)[0]
     assert "learning rate" not in said(table)[0]
 
 
-@pytest.mark.parametrize(("seeds", "shown"), [(1, "1 seed"), (2, "2 seeds"), (4, "4 seeds"), (5, "")])
-def test_few_seeds_have_no_bootstrap_interval(seeds: int, shown: str) -> None:
-    """Two seeds redrawn give back their own range, which covers the mean half of the time."""
+def test_a_single_learning_rate_asks_for_more_and_is_not_named() -> None:
     table = answers_table(
-        RANKING.assign(seeds=seeds), pairs(16, "vcpo", "tis", 0.2, 0.1, 0.3, 0.01, 0.1, 0.01, 4), CHOICES
+        RANKING.assign(seeds=1), pairs(16, "vcpo", "tis", 0.2, *[float("nan")] * 5, 1), CHOICES, BY_TASK
     )
-    few = f"0.90 ({shown}, too few for an interval)"
-    assert (few if shown else "0.90 [0.80, 1.00]") in said(table)[0]
-    assert said(table)[0].endswith("; too few seeds to tell it from tis, the next.")
+    scores = pd.DataFrame({"key": ["a"], "staleness": [16], "lr": [3e-4]})
+    found = Findings({"answers": table, "scores": scores}, {"answers": agreeing(scores, "staleness")})
+    (answer,), (more,) = answers(found, True), next_steps(found)
+    assert answer.text == (
+        "Lag 16: vcpo ends highest, reward 0.64, 90% [80%, 100%] of what synchronous training gains; too few seeds to "
+        "tell it from tis, the next."
+    )
+    assert more.text == (
+        "Next: run the same grid with --seeds 6, to tell the best two apart at lag 16, and with --lr 1e-4,3e-4,9e-4, "
+        "to show each method at its best."
+    )
 
 
 def test_tasks_that_disagree_are_named() -> None:
     columns = ["staleness", "task", "method", "mean"]
     rows = [(16, "chain", "vcpo", 1.0), (16, "chain", "tis", 0.5), (16, "walk", "vcpo", 0.4), (16, "walk", "tis", 0.6)]
-    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, 0.1, 0.3, 0.01, 0.01, 0.01, 12), CHOICES)
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, 0.1, 0.3, 0.01, 0.01, 0.01, 12), CHOICES, BY_TASK)
     texts = said(table, pd.DataFrame(rows, columns=columns))
     led = "vcpo leads on chain (1.00) and tis leads on walk (0.60)"
     assert f"Lag 16: the tasks disagree, so read them one by one: {led}." in texts
@@ -107,9 +120,9 @@ def test_tasks_that_disagree_are_named() -> None:
 def test_what_may_be_chance_is_equivalent_only_if_the_interval_lies_within_the_margin(
     low: float, high: float, words: str
 ) -> None:
-    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.0, low, high, 0.9, 0.9, 1.0, 12), CHOICES)
+    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.0, low, high, 0.9, 0.9, 1.0, 12), CHOICES, BY_TASK)
     assert words in said(table)[0]
-    mirrored = answers_table(RANKING, pairs(16, "tis", "vcpo", 0.0, -high, -low, 0.9, 0.9, 1.0, 12), CHOICES)
+    mirrored = answers_table(RANKING, pairs(16, "tis", "vcpo", 0.0, -high, -low, 0.9, 0.9, 1.0, 12), CHOICES, BY_TASK)
     assert words in said(mirrored)[0]
 
 

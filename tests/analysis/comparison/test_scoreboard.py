@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vcpo_bench.analysis.comparison.normalized_rewards import normalize
 from vcpo_bench.analysis.comparison.scoreboard import cell_summary, scoreboard, write_csv
 from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.series import first_long_streak, trailing_mean
@@ -28,18 +29,16 @@ def test_scoreboard_of_known_curves(tmp_path, make_results):
     assert board.loc[("vcpo", 16), "collapsed"] == 0
     assert board.loc[("mis", 16), "nan"] == 3
     assert board["total"].eq(3).all()
-    row = board.loc[("vcpo", 16)]
-    assert row["final_reward_low"] < row["final_reward"] < row["final_reward_high"]
-    assert row["final_reward"] == pytest.approx(0.72, abs=0.04)
+    assert board.loc[("vcpo", 16), "final_reward"] == pytest.approx(0.72, abs=0.04)
     assert board.loc[("tis", 16), "final_reward"] < 0.05 < 0.4 < board.loc[("tis", 16), "best_reward"]
     assert board.loc[("vcpo", 16), "lag_max"] == 16
     assert board.loc[("reinforce", 0), "control"]
     onset = cell_summary(results).set_index("method").loc["tis", "onset"]
     assert onset.between(70, 100).all()
-    assert board["lag_at_onset"].isna().tolist() == (board["failed"] == 0).tolist()
+    assert board["lag_at_onset"].isna().tolist() == (board["collapsed"] == 0).tolist()
     steps = results.steps.set_index(["key", "step"])["lag_mean"]
     cells = cell_summary(results)
-    for _, cell in cells[cells["failed"]].iterrows():
+    for _, cell in cells[cells["collapsed"]].iterrows():
         assert cell["lag_at_onset"] == steps[cell["key"], int(cell["onset"]) - 1]
 
 
@@ -51,10 +50,20 @@ def test_an_error_cell_counts_but_does_not_score(tmp_path, make_results):
     assert (row["error"], row["seeds"], row["total"]) == (1, 2, 3)
 
 
-def test_one_seed_has_no_interval(tmp_path, make_results):
-    board = scoreboard(load(make_results(tmp_path, seeds=(0,), steps=40)))
-    assert board["final_reward"].notna().all()
-    assert board["final_reward_low"].isna().all()
+@pytest.mark.parametrize(("seeds", "shown"), [(5, False), (6, True)])
+def test_intervals_are_shown_from_six_seeds_on(tmp_path, make_results, seeds, shown):
+    board = scoreboard(load(make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=range(seeds), steps=40)))
+    assert board["final_reward_low"].notna().all() == shown
+    if shown:
+        assert (board["final_reward_low"] < board["final_reward"]).all()
+        assert (board["final_reward"] < board["final_reward_high"]).all()
+
+
+def test_the_final_reward_is_the_mean_of_the_last_three_evaluations(tmp_path, make_results):
+    results = load(make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=(0,), steps=60, controls=False))
+    (final,) = scoreboard(results)["final_reward"]
+    assert final == pytest.approx(results.evals.sort_values("step")["sampled_reward"].tail(3).mean())
+    assert final == normalize(results).table["score"].item()
 
 
 def test_learning_rates_and_tasks_are_rows(tmp_path, make_results):

@@ -13,7 +13,7 @@ from vcpo_bench.analysis.comparison.speedup import SHARES, speedup_table
 from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
 
-SYNC, LATE = (40.0, 50.0, 60.0), (80.0, 100.0, 120.0)
+SYNC, LATE = (40.0, 50.0, 60.0) * 2, (80.0, 100.0, 120.0) * 2
 
 
 def cell(method: str, lag: int, seed: int, regime: int = 0) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_half_as_soon_is_a_ratio_of_one_half_and_pairs_leave_no_doubt() -> None:
     assert row["updates_ratio"] == row["seconds_ratio"] == 0.5
     assert row["updates_ratio_low"] == row["updates_ratio_high"] == 0.5, "every seed takes twice as long"
     assert (row["updates"], row["trajectories"], row["seconds"]) == (100, 12800, 10)
-    assert (row["reached"], row["total"], row["sync_reached"], row["sync_total"]) == (3, 3, 3, 3)
+    assert (row["reached"], row["total"], row["sync_reached"], row["sync_total"]) == (6, 6, 6, 6)
 
 
 def test_of_two_that_take_the_whole_budget_the_one_that_arrives_is_named() -> None:
@@ -76,11 +76,11 @@ def test_other_seeds_are_drawn_apart() -> None:
 def test_a_seed_under_two_regimes_is_one_seed() -> None:
     row = scene(regimes=2).iloc[0]
     assert row["updates_ratio_low"] == row["updates_ratio"] == row["updates_ratio_high"] == 0.5
-    assert row["sync_total"] == 6
+    assert row["sync_total"] == 12
 
 
-def test_one_seed_has_no_interval() -> None:
-    row = scene(sync=(50.0,), late=(100.0,)).iloc[0]
+def test_five_seeds_have_no_interval() -> None:
+    row = scene(sync=SYNC[:5], late=tuple(2 * one for one in SYNC[:5])).iloc[0]
     assert row["updates_ratio"] == 0.5
     assert np.isnan(row["updates_ratio_low"])
 
@@ -91,7 +91,9 @@ def test_nothing_is_compared_with_synchronous_runs_that_do_not_arrive() -> None:
 
 @pytest.fixture
 def tables(tmp_path: Any, make_results: Any) -> dict[str, pd.DataFrame]:
-    folder = make_results(tmp_path, methods=("vcpo", "tis"), lags=(16,), steps=400, shapes={"tis": "collapsed"})
+    folder = make_results(
+        tmp_path, methods=("vcpo", "tis"), lags=(16,), steps=400, shapes={"tis": "collapsed"}, seeds=range(6)
+    )
     return analyze_compare(load(folder), replications=20).tables
 
 

@@ -15,7 +15,7 @@ def cells(scores, rates=(1e-4, 3e-4), seeds=range(6), methods=("a", "b")):
     """One row per cell; `scores(method, lr, seed)` says how good it is."""
     rows = [
         {"task": "chain", "regime": "fifo", "staleness": 16, "method": method, "lr": lr, "seed": seed}
-        | {"score": scores(method, lr, seed), "failed": False, "event": "healthy"}
+        | {"score": scores(method, lr, seed), "collapsed": False, "event": "healthy"}
         for method in methods
         for lr in rates
         for seed in seeds
@@ -31,7 +31,7 @@ def test_score_is_the_end_of_the_run_and_zero_is_the_start(tmp_path, make_result
     assert row["score"] == pytest.approx(evals["sampled_reward"].tail(3).mean())
     synchronous = rewards.table[rewards.table["staleness"] == 0]
     assert synchronous["normalized"].mean() == pytest.approx(1)
-    collapsed = rewards.table[rewards.table["failed"]]
+    collapsed = rewards.table[rewards.table["collapsed"]]
     assert (collapsed["normalized"] < -0.5).all()  # far below the start policy
     assert score_column(rewards) == "normalized"
     assert rewards.anchors["start"].item() == pytest.approx(0.33, abs=0.02)

@@ -71,7 +71,7 @@ def test_a_mark_of_the_method_does_not_tell_seeds_of_one_configuration_apart(mak
     assert found[SAME_PLACE] == BETTER
     assert found[SAME_METHOD] == found[SAME_CONFIGURATION] == NOTHING
     started = Findings({"runs": runs_table(results)}, {"runs": agreeing(results.cells, "method")})
-    assert any("of the failures occur under wild" in one.text for one in failing_methods(started))
+    assert any("of the collapses occur under wild" in one.text for one in failing_methods(started))
 
 
 @pytest.fixture(scope="module")

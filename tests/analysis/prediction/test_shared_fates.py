@@ -51,10 +51,10 @@ def test_seeds_of_a_configuration_are_drawn_together() -> None:
 
 
 @pytest.mark.parametrize("configurations", [7, 24])
-@pytest.mark.parametrize("few", ["failed", "healthy"])
+@pytest.mark.parametrize("few", ["collapsed", "healthy"])
 def test_a_few_configurations_give_no_number_however_many_runs_they_have(configurations: int, few: str) -> None:
     scarce = min(LEAST_CONFIGURATIONS - 1, configurations // 2)
-    panel = study(np.random.default_rng(3), configurations, scarce if few == "failed" else configurations - scarce)
+    panel = study(np.random.default_rng(3), configurations, scarce if few == "collapsed" else configurations - scarce)
     assert min(panel.failed.sum(), panel.healthy.sum()) >= LEAST_RUNS
     area = auroc_row(compare(panel, "ess", risk_sets(panel, 20)), panel, bootstrap_draws(panel, 50))
     assert area["verdict"] == TOO_FEW
@@ -66,7 +66,7 @@ def test_a_few_configurations_give_no_number_however_many_runs_they_have(configu
 
 @pytest.mark.parametrize(
     ("lost", "words"),
-    [(7, "not runs: with failed or healthy runs in only 7 of them, fewer than 8, none is given."), (8, "not runs.")],
+    [(7, "not runs: with collapsed or healthy runs in only 7 of them, fewer than 8, none is given."), (8, "not runs.")],
 )
 def test_what_is_resampled_is_said(lost: int, words: str) -> None:
     columns = ["task", "method", "staleness", "lr", "started", "healthy", "collapsed", "nan", "stopped", "not_judged"]

@@ -93,7 +93,7 @@ def test_twins_are_said(studied: tuple[Results, list[str]]) -> None:
     panel = build_panel(results)
     found = Findings({"runs": panel.runs}, {"runs": own_key})
     (finding,) = twins(found, panel)
-    said = "2 runs record the same as another of them until 20 updates before a failure (1 different): only"
+    said = "2 runs record the same as another of them until 20 updates before a collapse (1 different): only"
     assert finding.text.startswith(said)
 
 

@@ -68,14 +68,13 @@ def test_a_run_that_ended_early_counts_while_it_ran(study: Study) -> None:
     assert line.low[-1] == line.y[-1], "one is left at the end"
 
 
-def test_reward_against_lag_has_t_intervals(study: Study) -> None:
+def test_reward_against_lag_is_that_of_the_scoreboard(study: Study) -> None:
     plot = drawn(reward_against_lag, study, SHEET, "chain", "fifo")
     line = next(one for one in plot.lines if one.name == "vcpo")
     row = study.board[(study.board["method"] == "vcpo") & (study.board["staleness"] == 16)].iloc[0]
     at = line.x.tolist().index(16.0)
     assert line.y[at] == pytest.approx(row["final_reward"])
-    assert line.low is not None
-    assert line.low[at] == pytest.approx(max(row["final_reward_low"], 0))
+    assert line.low is None, "three seeds have no interval"
 
 
 def test_realized_lag_is_a_distribution_per_requested_lag(study: Study) -> None:
@@ -138,7 +137,7 @@ def test_survival_falls_where_runs_fail(study: Study) -> None:
     lines = {(plot.panels[line.panel], line.name): line for line in plot.lines}
     assert lines["lag 16", "reinforce"].y[-1] == 0.0
     assert lines["lag 16", "vcpo"].y.min() == 1.0
-    onsets = study.cells.loc[(study.cells["method"] == "reinforce") & study.cells["failed"], "onset"]
+    onsets = study.cells.loc[(study.cells["method"] == "reinforce") & study.cells["collapsed"], "onset"]
     assert set(onsets) <= set(lines["lag 16", "reinforce"].x)
 
 
@@ -146,7 +145,7 @@ def test_stability_map_counts_failures(study: Study) -> None:
     plot = drawn(stability_map, study, SHEET, "chain", "fifo")
     texts = {axes.get_title(): [text.get_text() for text in axes.texts] for axes in plot.figure.axes}
     assert texts["reinforce"] == ["0/3", "0/3", "3/3"]
-    assert texts["clip"] == ["0/3", "1/2"], "an error is not a failure of the method"
+    assert texts["clip"] == ["0/3", "1/2"], "an error is not a collapse of the method"
 
 
 def test_profiles_and_phases(study: Study) -> None:

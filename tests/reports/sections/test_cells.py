@@ -91,13 +91,13 @@ def test_many_cells_are_folded_by_everything_but_the_seed(
     assert len({group.title for group in groups}) == len(groups) < len(pages)
     for group in groups:
         assert {cell.title.rpartition(", seed ")[0] for cell in group.cells} == {group.title}
-        assert group.failed == sum(cell.bad for cell in group.cells)
+        assert group.collapsed == sum(cell.bad for cell in group.cells)
     text = render_document(document, pages)
     assert text.count('<details class="cells">') == len(groups)
     assert text.count('<details class="cell" ') == len(pages)
     assert text.count("<details") == text.count("</details>")
-    worst = max(groups, key=lambda group: group.failed)
-    line = f'{worst.title}: {len(worst.cells)} cells, <span class="bad">{worst.failed} failed</span></summary>'
+    worst = max(groups, key=lambda group: group.collapsed)
+    line = f'{worst.title}: {len(worst.cells)} cells, <span class="bad">{worst.collapsed} collapsed</span></summary>'
     assert line in text
 
 

@@ -15,7 +15,7 @@ from vcpo_bench.reports.study import Study
 def test_no_method_is_compared_with_itself_in_the_table_of_costs(
     make_results: Callable[..., Path], tmp_path: Path
 ) -> None:
-    make_results(tmp_path / "r", methods=("vcpo", "tis", "clip"), lags=(16,), seeds=(0, 1), steps=40, controls=False)
+    make_results(tmp_path / "r", methods=("vcpo", "tis", "clip"), lags=(16,), seeds=range(6), steps=40, controls=False)
     (table,) = comparison_tables(Study(load(tmp_path / "r")), Ledger(), "cost")
     method, base = table.headings.index("method"), table.headings.index("compared with")
     assert {row[method].text: row[base].text for row in table.rows} == {
@@ -29,10 +29,10 @@ def test_the_ranking_has_the_rows_of_each_task_below_the_pooled_ones(
     make_results: Callable[..., Path], tmp_path: Path
 ) -> None:
     methods = ("vcpo", "clip")
-    one = Study(load(make_results(tmp_path / "one", methods=methods, lags=(1, 16), seeds=(0, 1), steps=40)))
+    one = Study(load(make_results(tmp_path / "one", methods=methods, lags=(1, 16), seeds=range(6), steps=40)))
     (single,) = comparison_tables(one, Ledger(), "ranking")
     assert "task" not in single.headings
-    make_results(tmp_path / "two", methods=methods, lags=(1, 16), seeds=(0, 1), steps=40, tasks=("chain", "walk"))
+    make_results(tmp_path / "two", methods=methods, lags=(1, 16), seeds=range(6), steps=40, tasks=("chain", "walk"))
     study = Study(load(tmp_path / "two"))
     (table,) = comparison_tables(study, Ledger(), "ranking")
     assert {len(row) for row in table.rows} == {len(table.headings)}
@@ -43,7 +43,7 @@ def test_the_ranking_has_the_rows_of_each_task_below_the_pooled_ones(
     found = study.findings("compare").tables["by_task"].set_index(["staleness", "task", "method"])
     row, mean = rows["16", "walk", "vcpo"], found.loc[(16, "walk", "vcpo")]
     assert row[at["mean [95%]"]].text == f"{fixed(mean['mean'])} [{fixed(mean['low'])}, {fixed(mean['high'])}]"
-    assert (row[at["runs"]].text, rows["16", ALL_TASKS, "vcpo"][at["runs"]].text) == ("2", "4")
+    assert (row[at["runs"]].text, rows["16", ALL_TASKS, "vcpo"][at["runs"]].text) == ("6", "12")
     assert row[at["interquartile mean [95%]"]].text == MISSING
     assert "By task: mean over its runs" in table.caption
 
@@ -51,9 +51,9 @@ def test_the_ranking_has_the_rows_of_each_task_below_the_pooled_ones(
 def test_the_ranking_says_where_bootstrap_intervals_are_too_narrow(
     make_results: Callable[..., Path], tmp_path: Path
 ) -> None:
-    for seeds, said in ((4, True), (5, False)):
+    for tasks, said in ((("chain", "walk"), True), (("chain",), False)):
         root = make_results(
-            tmp_path / str(seeds), methods=("vcpo", "clip"), lags=(16,), seeds=range(seeds), steps=40, controls=False
+            tmp_path / str(len(tasks)), ("vcpo", "clip"), (16,), range(7 - len(tasks)), 40, controls=False, tasks=tasks
         )
         (table,) = comparison_tables(Study(load(root)), Ledger(), "ranking")
-        assert ("with fewer than 5 seeds they are too narrow" in table.caption) is said
+        assert ("with fewer than 6 seeds per task they are too narrow" in table.caption) is said

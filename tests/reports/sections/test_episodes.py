@@ -60,7 +60,7 @@ def test_where_no_run_failed_the_survivors_are_shown(
 ) -> None:
     folder = make_results(tmp_path_factory.mktemp("kept"), methods=("vcpo",), lags=(1,), record="diagnostics")
     study = Study(load(folder))
-    kept = study.cells[~study.cells["failed"].astype(bool)]
+    kept = study.cells[~study.cells["collapsed"].astype(bool)]
     study.cells = kept
     (table,) = blocks(study, Ledger())
     assert {row[4].text for row in table.rows} == {"healthy"}

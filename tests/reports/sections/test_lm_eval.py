@@ -11,7 +11,6 @@ import pytest
 
 from vcpo_bench import records
 from vcpo_bench.analysis.comparison.lm_eval_scores import lm_score_summary
-from vcpo_bench.analysis.intervals import t_interval
 from vcpo_bench.analysis.results import load
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.report import build
@@ -48,7 +47,7 @@ def test_the_latest_checkpoint_counts_over_seeds(scored: Path) -> None:
     chain = summary.loc[("vcpo-chain", "vcpo")]
     assert (chain["step"], chain["seeds"], chain["documents"]) == (100, 3, 256)
     assert chain["value"] == pytest.approx(0.6)
-    assert (chain["value_low"], chain["value_high"]) == pytest.approx(t_interval([0.5, 0.6, 0.7]))
+    assert np.isnan(chain["value_low"]), "three seeds have no interval"
     assert summary.loc[("wiki", "vcpo"), "step"] == 50
     assert summary.loc[("vcpo-chain", "tis"), "seeds"] == 1
     assert np.isnan(summary.loc[("vcpo-chain", "tis"), "value_low"])

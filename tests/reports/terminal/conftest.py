@@ -15,5 +15,5 @@ def results(make_results: Callable[..., Path], tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("terminal")
     shapes = {"tis": "collapsed", "clip": "nan"}
     return load(
-        make_results(folder, methods=("vcpo", "tis", "clip"), lags=(16,), steps=120, shapes=shapes, seeds=(0, 1))
+        make_results(folder, methods=("vcpo", "tis", "clip"), lags=(16,), steps=120, shapes=shapes, seeds=range(6))
     )

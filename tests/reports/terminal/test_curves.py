@@ -15,7 +15,7 @@ def test_curves_show_each_method_and_say_when_it_collapsed(results: Results) -> 
     assert "COLLAPSED at update" in next(line for line in text.splitlines() if line.startswith("  tis"))
     assert "COLLAPSED" not in next(line for line in text.splitlines() if line.startswith("  vcpo"))
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert "2 of 2 COLLAPSED" in curves(results)
+    assert "6 of 6 COLLAPSED" in curves(results)
 
 
 def test_the_ess_of_a_collapsed_run_is_that_before_its_onset(results: Results) -> None:

@@ -30,11 +30,11 @@ def test_scoreboard_fits_80_columns_and_names_controls_and_collapses(results: Re
     assert text.splitlines()[0] == "chain, fifo, lr 3e-4"
 
     assert "reinforce*" in text
-    assert text.splitlines()[-1] == "* control; ±: half the 95% interval over seeds; []: its ends, cut at 0 or 1"
+    assert text.splitlines()[-1] == "* control; ±: half the width of the 95% confidence interval over seeds"
     tis = next(line for line in text.splitlines() if " tis " in line)
-    assert "2/2" in tis
+    assert "6/6" in tis
     clip = next(line for line in text.splitlines() if " clip " in line)
-    assert clip.split()[-1] == "2", "the nan column appears because there are some"
+    assert clip.split()[-1] == "6", "the nan column appears because there are some"
 
 
 def test_only_cells_that_could_be_judged_count_as_not_collapsed(
@@ -94,4 +94,7 @@ def test_the_lag_at_onset_stands_where_it_fits_and_something_failed(results: Res
     board = scoreboard(results)
     assert "lag at onset" in wide(board)
     assert "lag at onset" not in wide(board.assign(lag_at_onset=np.nan))
-    assert "lag at onset" not in printed(results)
+    narrow = Console(file=io.StringIO(), width=60)
+    narrow.print(scoreboard_table(board))
+    assert isinstance(narrow.file, io.StringIO)
+    assert "lag at onset" not in narrow.file.getvalue()

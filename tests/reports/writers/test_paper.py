@@ -227,4 +227,4 @@ def test_macros_hold_every_number(study: Study) -> None:
     assert sorted(found) == sorted(ledger.numbers)
     assert macros(Ledger()).count("\n") == 2
     assert r"\PackageError{vcpo-bench}{No number #1}" in macros(Ledger()), "an unknown id prints nothing otherwise"
-    assert np.isfinite([entry.value for entry in ledger.numbers.values() if entry.what == "failed"]).all()
+    assert np.isfinite([entry.value for entry in ledger.numbers.values() if entry.what == "collapsed"]).all()

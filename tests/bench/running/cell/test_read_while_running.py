@@ -15,7 +15,6 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records.settings import CellSettings
-from vcpo_bench.reports.writers.watch import refresh
 
 SPEC = GridSpec(
     ("vcpo",), (1,), (0,), ("walk-eos",), settings=CellSettings(steps=6, prompts=2, responses=4), controls=False
@@ -67,7 +66,6 @@ def test_before_its_first_checkpoint_it_is_waited_for(tmp_path: Path, monkeypatc
     assert "can be read from its first checkpoint on" in follower.waiting
     with pytest.raises(UsageError, match="can be read from its first checkpoint on"):
         load(tmp_path, include_partial=True)
-    assert not refresh([tmp_path], tmp_path / "report.html", typed=False, reload_seconds=0)
     run_until(tmp_path, monkeypatch, 2)
     assert follower.poll()
 
