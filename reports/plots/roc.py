@@ -21,7 +21,7 @@ from vcpo_bench.reports.study import Study
 SIGNALS = {"ess": "ESS", "max_weight": "largest weight", "kl": "KL divergence", "grad_norm": "gradient norm"}
 """The signals that are drawn, a panel each, with what the panel is called."""
 
-NEEDS = f"{LEAST_RUNS} failed and {LEAST_RUNS} surviving runs of {LEAST_CONFIGURATIONS} configurations each"
+NEEDS = f"{LEAST_RUNS} collapsed and {LEAST_RUNS} surviving runs of {LEAST_CONFIGURATIONS} configurations each"
 
 
 def roc(study: Study, sheet: Sheet) -> Plot | None:
@@ -49,14 +49,14 @@ def roc(study: Study, sheet: Sheet) -> Plot | None:
         _draw(axes[index], line, text)
         axes[index].set_title(SIGNALS[line.name])
         if index % columns == 0:
-            axes[index].set_ylabel("failures found")
+            axes[index].set_ylabel("collapses found")
         if index + columns >= len(lines):
             axes[index].set_xlabel("false alarms")
     title = "How well does a signal tell which runs will fail?"
     caption = (
-        f"{title} Share of the failed runs that a threshold finds {PRIMARY_LEAD} updates before the onset, against the "
-        "share of false alarms among runs of the same task, regime and lag that have not failed by then: the "
-        f"distribution of placement values. {several((row['n_collapsed'] for row in rows), 'failed run')} and "
+        f"{title} Share of the collapsed runs that a threshold finds {PRIMARY_LEAD} updates before the onset, against "
+        "the share of false alarms among runs of the same task, regime and lag that have not collapsed by then: the "
+        f"distribution of placement values. {several((row['n_collapsed'] for row in rows), 'collapsed run')} and "
         f"{several((row['n_healthy'] for row in rows), 'surviving run')} per curve. Band: 95% percentile interval at "
         "each rate, resampling configurations. Dashed: chance."
     )

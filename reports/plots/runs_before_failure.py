@@ -19,14 +19,14 @@ from vcpo_bench.reports.study import Study
 
 _PLACE = ["task", "regime", "staleness"]
 _GRAY = "#7f7f7f"
-_MARKS = {"failed": _GRAY, "survived": "none"}
+_MARKS = {"collapsed": _GRAY, "survived": "none"}
 """How the points of runs that failed and that survived are filled."""
 
 
 def runs_before_failure(study: Study, sheet: Sheet) -> Plot | None:
     """ESS ratio before a failure against final reward, a panel per lag and a point per run; None without a failure."""
     runs = _runs(study)
-    if not runs["failed"].any():
+    if not runs["collapsed"].any():
         return None
     lags = sorted(runs["staleness"].unique())
     methods = [name for name in study.methods if (runs["method"] == name).any()]
@@ -51,15 +51,15 @@ def runs_before_failure(study: Study, sheet: Sheet) -> Plot | None:
     figure.supxlabel(f"ESS ratio, {PRIMARY_LEAD} updates before the failure", fontsize=sheet.font_size)
     if sheet.legend:
         legend_above(figure, sheet, [*(_handle(name) for name in methods), *(_handle(name) for name in _MARKS)])
-    title = "Does a low ESS tell which run will fail?"
-    failed = int(runs["failed"].sum())
+    title = "Does a low ESS tell which run will collapse?"
+    failed = int(runs["collapsed"].sum())
     caption = (
-        f"{title} Each point is a run: {several([failed], 'failed run')} (filled) and "
+        f"{title} Each point is a run: {several([failed], 'collapsed run')} (filled) and "
         f"{several([len(runs) - failed], 'surviving run')} (open); no interval, since every run is shown. Horizontal: "
-        f"ESS ratio, mean of the {WINDOW} updates that end {PRIMARY_LEAD} updates before the onset of the failure; of "
-        "a run that survived, at the median of these updates of the failed runs of its task and lag, or of all where "
-        "none failed there. Vertical: final reward as a share of the run's best. Dashed: half of it, below which "
-        "the collapse rule calls a run down."
+        f"ESS ratio, mean of the {WINDOW} updates that end {PRIMARY_LEAD} updates before the onset of the collapse; of "
+        "a run that survived, at the median of these updates of the collapsed runs of its task and lag, or of all "
+        "where none collapsed there. Vertical: final reward as a share of the run's best. Dashed: half of it, below "
+        "which the collapse rule calls a run down."
     )
     labels = [f"lag {lag}" for lag in lags]
     return Plot("ess-vs-collapse-runs", title, caption, figure, methods, lines, "ess_ratio", "final_over_best", labels)
@@ -70,7 +70,7 @@ def _runs(study: Study) -> pd.DataFrame:
     cells = study.cells
     cells = cells[(cells["staleness"] > 0) & ~cells["event"].isin(UNDECIDED) & (cells["best_reward"] > 0)]
     cells = cells[cells["key"].isin(list(study.steps))]
-    due = (cells["onset"] - PRIMARY_LEAD).where(cells["failed"])
+    due = (cells["onset"] - PRIMARY_LEAD).where(cells["collapsed"])
     here = due.groupby([cells[name] for name in _PLACE]).transform("median")
     landmark = due.fillna(here).fillna(due.median())
     ess = [_mean_before(study, str(key), at) for key, at in zip(cells["key"], landmark, strict=True)]
@@ -88,7 +88,7 @@ def _mean_before(study: Study, key: str, landmark: float) -> float:
 def _draw(axes: Axes, runs: pd.DataFrame, method: str, gid: str, panel: int) -> None:
     style = line_style(method)
     for name, fill in _MARKS.items():
-        some = runs[runs["failed"] == (name == "failed")]
+        some = runs[runs["collapsed"] == (name == "collapsed")]
         (points,) = axes.plot(
             some["ess"],
             some["kept"],

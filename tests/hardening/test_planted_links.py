@@ -14,7 +14,7 @@ from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import write_sealed
-from vcpo_bench.reports.writers import html, watch
+from vcpo_bench.reports.writers import html
 
 LINK = "is a link, which is not followed"
 DEFAULT_FILES = ("scoreboard.csv", ".curve-facts.json", "report.html")
@@ -54,13 +54,9 @@ def test_what_verbs_write_by_default_replaces_a_link(
     for name in DEFAULT_FILES if target != "draft-1" else DEFAULT_FILES[:2]:  # no page is written over a folder
         (gift / name).symlink_to(home / target)
     monkeypatch.setattr(html, "render", lambda *_, **__: "page")
-    monkeypatch.setattr(watch, "render", lambda *_, **__: "page")
     assert call("show", str(gift)).exit_code == 0
     assert call("report", str(gift)).exit_code == 0
     assert [name for name in DEFAULT_FILES if (gift / name).is_symlink()] == []
-    (gift / "report.html").unlink()
-    (gift / "report.html").symlink_to(home / ".bashrc")
-    assert call("report", str(gift), "--watch").exit_code == 0
     assert (gift / "report.html").read_text() == "page"
     assert list(gift.glob(".*.draft")) == []
 

@@ -42,14 +42,14 @@ def points(study: Study) -> Plot:
 def test_every_run_is_a_point(study: Study, points: Plot) -> None:
     assert sum(line.x.size for line in points.lines) == len(study.cells)
     assert points.panels == ["lag 4", "lag 16"]
-    assert "16 failed runs (filled) and 48 surviving runs (open)" in points.caption
+    assert "16 collapsed runs (filled) and 48 surviving runs (open)" in points.caption
 
 
 def test_a_point_is_the_ess_before_the_failure_and_what_was_left_of_the_reward(study: Study, points: Plot) -> None:
     cells = study.cells[(study.cells["staleness"] == 16) & (study.cells["method"] == "tis")]
     line = next(line for line in points.lines if (line.panel, line.name) == (1, "tis"))
     wanted = []
-    for cell in cells[cells["failed"]].itertuples():
+    for cell in cells[cells["collapsed"]].itertuples():
         steps = study.steps[cell.key]
         before = (steps["step"] >= cell.onset - 25) & (steps["step"] < cell.onset - 20)
         wanted.append((steps["ess_ratio"][before].mean(), cell.final_reward / cell.best_reward))
@@ -61,7 +61,7 @@ def test_a_point_is_the_ess_before_the_failure_and_what_was_left_of_the_reward(s
 def test_runs_that_failed_are_filled_and_the_others_open(points: Plot) -> None:
     artists = {line.get_gid(): line for axes in points.figure.axes for line in axes.get_lines() if line.get_gid()}
     clip = points.methods.index("clip")
-    failed, survived = artists[f"m{clip}-failed-1"], artists[f"m{clip}-survived-1"]
+    failed, survived = artists[f"m{clip}-collapsed-1"], artists[f"m{clip}-survived-1"]
     assert (len(failed.get_xdata()), len(survived.get_xdata())) == (4, 12)
     assert failed.get_markerfacecolor() == failed.get_markeredgecolor()
     assert survived.get_markerfacecolor() == "none"
