@@ -92,7 +92,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"sections"},
         {"report"},
         {"writers"},
-        {"diff", "trace"},
+        {"diff", "trace", "live"},
         {FRONT},
     ],
 }

@@ -20,7 +20,7 @@ def say_what_next(out: Path, board: pd.DataFrame, quiet: bool) -> None:
         board: Its scoreboard.
         quiet: Say nothing.
     """
-    from vcpo_bench.reports.terminal.outcome import outcome
+    from vcpo_bench.reports.outcome import outcome
 
     if quiet:
         return

@@ -15,9 +15,9 @@ from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.errors import VcpoBenchError
 from vcpo_bench.files.folders import is_folder
 from vcpo_bench.reports.figure import Sheet
+from vcpo_bench.reports.outcome import outcome
 from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.study import open_study
-from vcpo_bench.reports.terminal.outcome import outcome
 from vcpo_bench.reports.writers.html import render
 from vcpo_bench.reports.writers.svg import draw_svg, inline
 

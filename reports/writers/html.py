@@ -49,7 +49,7 @@ _Shown = Table | Prose | Figure
 
 
 @dataclass(frozen=True)
-class Part:
+class DrawnSection:
     """A section of the page, with its pictures drawn."""
 
     anchor: str
@@ -126,7 +126,7 @@ def resource(name: str) -> str:
     return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _drawn(document: Document) -> list[Part]:
+def _drawn(document: Document) -> list[DrawnSection]:
     """The sections that have something to show: the open ones, then those that are folded."""
     sections = []
     drawn = 0
@@ -138,7 +138,7 @@ def _drawn(document: Document) -> list[Part]:
             if shown is not None:
                 blocks.append(shown)
         if blocks:
-            sections.append(Part(section.anchor, section.title, section.folded, in_galleries(blocks, _legend)))
+            sections.append(DrawnSection(section.anchor, section.title, section.folded, in_galleries(blocks, _legend)))
     return sorted(sections, key=lambda one: one.folded)
 
 

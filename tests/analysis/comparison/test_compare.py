@@ -67,7 +67,7 @@ def test_sentences_answer_the_questions(compared):
     said = [one.text for one in compared.statements]
     text = " ".join(said)
     assert "Lag 16: vcpo at learning rate " in text
-    assert "ends highest, reward " in text
+    assert "ends highest, " in text
     better = next(sentence for sentence in said if "Lag 16: vcpo is better than" in sentence)
     assert all(name in better for name in ("clip", "tis"))
     assert "cannot be told apart" in text
@@ -144,8 +144,8 @@ def test_nothing_is_compared_where_an_exact_test_cannot_reach_its_level(tmp_path
     results = load(make_results(tmp_path, steps=60, **places))
     said = [one.text for one in analyze_compare(results, replications=20).statements]
     assert not [text for text in said if any(words in text for words in COMPARING)]
-    assert any("cannot reach the 5% level" in text for text in said)
-    assert any("Lag 16: at its best learning rate" in text for text in said) == (len(lrs) > 1 and seeds > 1)
+    assert any("intervals and tests are shown from 6 on" in text for text in said)
+    assert any(" at learning rate " in text for text in said) == (len(lrs) > 1 and seeds > 1)
     assert "of 0" not in " ".join(said)
 
 
@@ -153,7 +153,7 @@ def test_six_pairs_are_enough_to_compare(tmp_path, make_results):
     results = load(make_results(tmp_path, methods=("vcpo", "tis"), lags=(16,), seeds=range(6), steps=60))
     said = " ".join(one.text for one in analyze_compare(results, replications=20).statements)
     assert "vcpo is better than" in said
-    assert "vcpo ends highest, reward " in said, "of one learning rate there is no choice to name"
+    assert "vcpo ends highest, " in said, "of one learning rate there is no choice to name"
 
 
 def test_one_method_is_not_the_highest_or_the_first(tmp_path, make_results):
@@ -168,7 +168,7 @@ def test_one_method_is_not_the_highest_or_the_first(tmp_path, make_results):
 @pytest.mark.parametrize("controls", [True, False])
 def test_estimates_lie_inside_their_intervals_and_rewards_within_their_range(tmp_path, make_results, controls):
     shapes = {"tis": "collapsed"}
-    results = load(make_results(tmp_path, seeds=(0, 1), steps=60, shapes=shapes, controls=controls))
+    results = load(make_results(tmp_path, seeds=range(6), steps=60, shapes=shapes, controls=controls))
     found = analyze_compare(results, replications=20)
     for name, estimate in (("ranking", "iqm"), ("by_task", "mean"), ("by_rate", "mean"), ("targets", "mean_updates")):
         table = found.tables[name]
@@ -181,12 +181,11 @@ def test_estimates_lie_inside_their_intervals_and_rewards_within_their_range(tmp
     board = scoreboard(results)
     ends = board[[f"{name}_{end}" for name in ("final_reward", "best_reward") for end in ("low", "high")]]
     assert ends.stack().between(0, 1).all()
-    assert (board["final_reward_low"] == 0).any(), "two collapsed runs near 0: their t interval reaches below"
 
 
 def test_few_seeds_are_said(tmp_path, make_results):
     findings = analyze_compare(load(make_results(tmp_path, steps=60, seeds=(0, 1, 2))), replications=50)
-    assert any("only 3 seeds" in one.text for one in findings.statements)
+    assert any("3 runs per method and lag: " in one.text for one in findings.statements)
     assert any("nothing was tuned" in one.text for one in findings.statements)
     assert np.isfinite(findings.tables["ranking"]["iqm"]).all()
 

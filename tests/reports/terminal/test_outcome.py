@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.results import Results, load
-from vcpo_bench.reports.terminal.outcome import outcome
+from vcpo_bench.reports.outcome import outcome
 
 
 def test_the_best_at_each_lag_and_what_collapsed(results: Results) -> None:
