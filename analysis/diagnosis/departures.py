@@ -30,6 +30,8 @@ DISTANCE = 6.0
 """How many robust standard deviations are out."""
 ZERO_INFLATED = frozenset({"grad_norm", "reward_std"})
 """Exactly 0 where all groups of a batch have equal rewards: the next real value is no rise."""
+DRIFTING = frozenset({"kl_reference", "length_mean"})
+"""They leave their start in healthy runs too: only what departs from the last values is dated."""
 MOST_POINTS = 3000
 """A longer series is averaged to this many points first."""
 
@@ -55,7 +57,9 @@ def departure(series: Series) -> Departure | None:
     if (at := _left_history(values, series)) is not None:
         known.append((_began(values, at, values[max(0, at - HISTORY) : at]), at))
     if (at := _left_start(values, series)) is not None:
-        known.append((_began(values, at, values[: start_size(values.size)]), at))
+        drifts = series.column.name in DRIFTING
+        before = values[max(0, at - HISTORY) : at] if drifts else values[: start_size(values.size)]
+        known.append((_began(values, at, before), at))
     if not known:
         return None
     began, at = min(known)

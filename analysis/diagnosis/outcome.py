@@ -194,7 +194,7 @@ def _outcome(
     else:
         said = f"{label} never reached 0.05, so there was nothing to lose"
     onset = float("nan")
-    if decline is not None:
+    if decline is not None and verdict == "declining":
         onset = decline.onset
     if verdict == "collapsed":
         onset = _first_of_last_nans(series, event.onset) if event.kind == "nan" else event.onset

@@ -275,3 +275,13 @@ def test_a_jump_at_a_resume_has_advice(tmp_path: Path) -> None:
     found = read(tmp_path / "metrics.jsonl", "\n".join(map(json.dumps, rows)))
     assert "resume jump" in probable(found)
     assert any("load_contents" in one.set for one in found.try_next)
+
+
+def test_a_distance_to_the_reference_that_drifts_is_not_dated_by_its_start(tmp_path: Path) -> None:
+    drifting = 0.01 * 2 ** (T[:120] / 20)
+    cut = np.where(T[:120] < 80, 0.02, 0.9)
+    reward = np.where(T[:120] < 95, 0.6, 0.02)
+    names = ["kl", "completions/clipped_ratio", "reward"]
+    rows = [dict(zip(names, map(float, row), strict=True)) for row in zip(drifting, cut, reward, strict=True)]
+    found = trl(tmp_path, [row | {"frac_reward_zero_std": 0.1} for row in rows])
+    assert next(one.step for one in found.departures if one.column == "kl_reference") > 20
