@@ -51,7 +51,7 @@ OTHERWISE = {
 def places(tmp_path_factory: pytest.TempPathFactory, make_results: Callable[..., Path]) -> dict[str, str]:
     root = tmp_path_factory.mktemp("progress")
     made = {
-        "A": make_results(root / "A", steps=40, record="diagnostics", lrs=(1e-4, 3e-4)),
+        "A": make_results(root / "A", steps=40, record="diagnostics", seeds=(0, 1), lrs=(1e-4, 3e-4)),
         "B": make_results(root / "B", steps=40, seeds=(3, 4)),
         "RUN": root / "run",
         "DUMPS": root / "dumps",

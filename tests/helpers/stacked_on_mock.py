@@ -15,7 +15,7 @@ from vcpo_bench.bench.training.trainer import Trainer
 def grad_norms(methods: list[str], task: str, updates: int, device: str = "cpu") -> list[np.ndarray]:
     """Gradient norms of the updates of each cell of a stack."""
     torch.set_num_threads(1)
-    configs = [cell(method, seed=seed, lag=seed, task=task) for seed, method in enumerate(methods)]
+    configs = [cell(method, seed=seed, lag=seed, task=task, eval_every=100) for seed, method in enumerate(methods)]
     stack = Stack([build_trainer(config, device=device) for config in configs])
     assert stack.weights.device == torch.device(device)
     for _ in range(updates):
@@ -52,7 +52,10 @@ def reads(method: str, record: str, cells: int) -> int:
         return self.inner.tolist()
 
     with mock_gpu.mocked():
-        trainers = [build_trainer(cell(method, seed=n, record=record), device=mock_gpu.NAME) for n in range(cells)]
+        trainers = [
+            build_trainer(cell(method, seed=n, record=record, eval_every=100), device=mock_gpu.NAME)
+            for n in range(cells)
+        ]
         stack = Stack(trainers)
         for _ in range(2):
             stack.advance()
@@ -67,7 +70,7 @@ def resumed_on_mock(methods: list[str], task: str, updates: int, folder: Path) -
     import mock_gpu
 
     torch.set_num_threads(1)
-    configs = [cell(method, seed=seed, lag=seed, task=task) for seed, method in enumerate(methods)]
+    configs = [cell(method, seed=seed, lag=seed, task=task, eval_every=100) for seed, method in enumerate(methods)]
 
     def new() -> list[Trainer]:
         return [build_trainer(config, device=mock_gpu.NAME) for config in configs]

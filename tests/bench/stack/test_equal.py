@@ -61,7 +61,7 @@ def check(methods: list[str], updates: int, **more: object) -> None:
 def test_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trainer, "_evaluate", lambda self: None)  # most of the time; other tests compare them
     monkeypatch.setattr(Stack, "_evaluate", lambda self, cells: None)
-    check(every_method(), 3)
+    check(every_method(), 2)
 
 
 def test_evaluations_too() -> None:
