@@ -122,9 +122,9 @@ class GridSpec:
         for name in () if self.model else self.settings.changed_for_language_models():
             if name != "sampler" or self.parts.sampler.for_language_models:
                 raise UsageError(f"{SETTINGS[name].flag}: applies only to language models; add --model, or drop it")
+        self._check_routing()
         for text in self.tasks if self.model else ():  # before a model is fetched
             self.task(text)
-        self._check_routing()
 
     def _check_routing(self) -> None:
         """Refuse what only a mixture of experts can do.
