@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
+
+if TYPE_CHECKING:
+    from vcpo_bench.analysis.advice import Recommendation
 
 
 def advise(
@@ -16,6 +19,9 @@ def advise(
     can_tune: Annotated[
         bool, typer.Option("--can-tune", metavar="", help="You can try several learning rates.")
     ] = False,
+    trainer: Annotated[
+        str, typer.Option(metavar="NAME", help="Also print what to set there: trl, verl, prime-rl, slime, skyrl, ...")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Say which method to use at a lag, and how sure that is.
@@ -29,7 +35,29 @@ def advise(
     from vcpo_bench.reports.terminal.advice import advice_text
 
     found = find(lag, length)
-    say(json.dumps(asdict(found), indent=2, allow_nan=False) if as_json else advice_text(found, can_tune))
+    lines = _lines(found, trainer) if trainer else []
+    if as_json:
+        say(json.dumps(asdict(found) | ({"trainer": trainer, "set": lines} if trainer else {}), indent=2))
+    else:
+        say("\n\n".join([advice_text(found, can_tune), *(["\n".join([f"In {trainer}:", *lines])] if trainer else [])]))
 
 
-VERB = Verb(advise, order=4, examples=("vcpo-bench advise --lag 8", "vcpo-bench advise --lag 16 --length 2000 --json"))
+def _lines(found: Recommendation, trainer: str) -> list[str]:
+    """What to set for the first method that this trainer can carry, after why those before it cannot."""
+    from vcpo_bench.adapters.recipes import recipe
+    from vcpo_bench.methods import parse_method
+
+    lines = []
+    for method in [one.method for one in found.use] or [one.method for one in found.earned if not one.failed]:
+        how = recipe(parse_method(method), trainer, under_lag=found.lag > 0)
+        if how.exact:
+            return [*lines, f"  {method}:", *(f"    {line}" for line in how.lines)]
+        lines.append(f"  {method}: {how.lines[0]}")
+    return lines or ["  no study of ours reaches this lag, so there is nothing to set"]
+
+
+VERB = Verb(
+    advise,
+    order=4,
+    examples=("vcpo-bench advise --lag 8 --trainer verl", "vcpo-bench advise --lag 16 --length 2000 --json"),
+)

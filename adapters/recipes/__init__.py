@@ -55,12 +55,13 @@ def own_settings() -> tuple[_Own, ...]:
         return tuple(_Own(*row) for row in list(csv.reader(table, delimiter="\t"))[1:])
 
 
-def recipe(method: Method, trainer: str) -> Recipe:
+def recipe(method: Method, trainer: str, under_lag: bool = False) -> Recipe:
     """What to set.
 
     Args:
         method: The method.
         trainer: One of `TRAINERS`.
+        under_lag: Leave out settings whose ratio is to the policy at the start of a batch, which cannot see a lag.
 
     Raises:
         UsageError: It is none of them.
@@ -68,7 +69,8 @@ def recipe(method: Method, trainer: str) -> Recipe:
     if trainer not in TRAINERS:
         raise UsageError(f"--in {trainer}: {unknown_name('trainer', trainer, TRAINERS)}")
     for own in own_settings():
-        if own.trainer == trainer and _loss_of(parse_method(own.expression)) == _loss_of(method):
+        blind = under_lag and "anchor=proximal" in own.expression
+        if own.trainer == trainer and not blind and _loss_of(parse_method(own.expression)) == _loss_of(method):
             return Recipe("own settings", (own.settings,), own.expression)
     if trainer in HOOKS:
         hook, averaging = HOOKS[trainer]

@@ -1,6 +1,7 @@
 """`advise`: from the packaged tables, at once."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -38,6 +39,25 @@ def test_json_has_the_same_facts() -> None:
 @pytest.mark.parametrize("arguments", [("--lag", "-1"), ("--lag", "many"), (), ("--lag", "8", "--length", "0")])
 def test_bad_arguments_are_refused(arguments: tuple[str, ...]) -> None:
     assert call("advise", *arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("lag", [0, 8, 64])
+@pytest.mark.parametrize("trainer", ["trl", "verl", "prime-rl", "slime", "skyrl"])
+def test_ends_with_what_to_set_in_a_trainer(trainer: str, lag: int) -> None:
+    *_, last = call("advise", "--lag", str(lag), "--trainer", trainer).stdout.split("\n\n")
+    methods = [one.method for one in advise(lag).use] or [one.method for one in advise(lag).earned]
+    assert last.startswith(f"In {trainer}:\n")
+    (chosen,) = re.findall(r"^  (\S+):$", last, flags=re.M)
+    assert chosen in methods
+    if lag:
+        assert "vcpo_bench" in last, "the trainers' own losses do not see a lag"
+
+
+def test_a_trainer_without_a_way_says_why() -> None:
+    said = call("advise", "--lag", "8", "--trainer", "areal")
+    assert said.exit_code == 0
+    assert "not possible, because" in said.stdout
+    assert call("advise", "--lag", "8", "--trainer", "nope").exit_code == 2
 
 
 def test_neither_torch_nor_pandas_is_loaded() -> None:
