@@ -47,7 +47,7 @@ def _lines(found: Recommendation, trainer: str) -> list[str]:
     from vcpo_bench.adapters.recipes import recipe
     from vcpo_bench.methods import parse_method
 
-    lines = []
+    lines: list[str] = []
     for method in [one.method for one in found.use] or [one.method for one in found.earned if not one.failed]:
         how = recipe(parse_method(method), trainer, under_lag=found.lag > 0)
         if how.exact:
