@@ -52,5 +52,6 @@ def figure(
             raise UsageError(f"figure: {name} needs {picture.needs}, which these results do not have")
         spell(plot.figure, sizes.letters)
         plot.figure.draw_without_rendering()
+    plot.figure.set_facecolor("white")  # of dark notebooks too
     plot.figure.set_label(plot.caption)
     return plot.figure

@@ -36,3 +36,16 @@ def test_the_picture_of_an_own_method_is_drawn_from_its_tables(
     pyplot.close("all")
     assert sorted(line.get_label() for line in lines) == ["tis, lag 16", "vcpo, lag 16"]
     assert [len(line.get_xdata()) for line in lines] == [5, 5]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_it_shows_can_be_read_without_running_it(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    pictures = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+    assert pictures
+    assert path.stat().st_size < 300_000
+    assert path.name in (path.parents[1] / "docs" / "examples.md").read_text()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from vcpo_bench.analysis.comparison.leaderboard import read_entry
 from vcpo_bench.reports.writers.leaderboard import write_site
@@ -31,7 +32,7 @@ def root_pages() -> dict[str, str]:
 
 
 def notebook_pages() -> dict[str, str]:
-    """The text and the code of every notebook, by address."""
+    """The text, the code and the outputs of every notebook, by address."""
     return {f"notebooks/{path.stem}.md": _notebook(path) for path in sorted(ROOT.glob("notebooks/*.ipynb"))}
 
 
@@ -52,8 +53,19 @@ def leaderboard() -> dict[str, str]:
 
 def _notebook(path: Path) -> str:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    texts = [("".join(cell["source"]), cell["cell_type"] == "code") for cell in cells]
-    return "\n\n".join(f"```python\n{text}\n```" if is_code else text for text, is_code in texts) + "\n"
+    return "\n\n".join(part for cell in cells for part in _cell(cell)) + "\n"
+
+
+def _cell(cell: Mapping[str, Any]) -> Iterator[str]:
+    """The parts of a page that show a cell of a notebook."""
+    text = "".join(cell["source"])
+    yield f"```python\n{text}\n```" if cell["cell_type"] == "code" else text
+    for output in cell.get("outputs", ()):
+        data = output.get("data", {})
+        if "image/png" in data:
+            yield f"![What the code draws](data:image/png;base64,{data['image/png'].strip()})"
+        else:
+            yield f"```text\n{''.join(output.get('text') or data['text/plain']).rstrip()}\n```"
 
 
 def pages_linked_from(pages: Mapping[str, str]) -> dict[str, str]:

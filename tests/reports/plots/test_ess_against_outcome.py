@@ -90,6 +90,15 @@ def test_there_is_no_curve_of_a_few_runs(make_results: Callable[..., Path], tmp_
         assert runs_before_failure(few, ICLR) is not None
 
 
+def test_runs_that_the_collapse_rule_cannot_judge_are_not_shown(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    short = Study(load(make_results(tmp_path / "r", ("tis",), (16,), (0,), 4)))
+    with drawing():
+        assert roc(short, ICLR) is None
+        assert runs_before_failure(short, ICLR) is None
+
+
 def test_without_a_failure_there_is_nothing_to_show(make_results: Callable[..., Path], tmp_path: Path) -> None:
     healthy = Study(load(make_results(tmp_path / "r", ("clip",), (4,), (1,), 100, controls=False)))
     with drawing():
