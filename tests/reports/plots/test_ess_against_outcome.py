@@ -103,8 +103,3 @@ def test_without_a_failure_there_is_nothing_to_show(make_results: Callable[..., 
     healthy = Study(load(make_results(tmp_path / "r", ("clip",), (4,), (1,), 100, controls=False)))
     with drawing():
         assert runs_before_failure(healthy, ICLR) is None
-
-
-def test_without_a_judged_run_there_are_no_curves(make_results: Callable[..., Path], tmp_path: Path) -> None:
-    folder = make_results(tmp_path / "r", ("clip",), (1,), (0,), steps=6, controls=False)
-    assert roc(Study(load(folder)), ICLR) is None
