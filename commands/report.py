@@ -56,8 +56,8 @@ def report(
     from vcpo_bench.records.results import cells_in
     from vcpo_bench.reports.writers import paper
 
-    if figure and (figures or pdf or watch):
-        raise UsageError("--figure writes these figures and nothing else: leave out --figures, --pdf and --watch")
+    if figure and (figures or pdf):
+        raise UsageError("--figure writes these figures and nothing else: leave out --figures and --pdf")
     if (form or methods) and not (figure or figures):
         raise UsageError("--as, --methods: of printed figures; add --figure NAME or --figures VENUE")
     sources = folders or [DEFAULT_OUT]

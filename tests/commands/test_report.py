@@ -58,7 +58,7 @@ def test_one_figure_needs_no_analysis_of_the_rest(
     ("flags", "said"),
     [
         (("--figure", "survival", "--figures", "icml"), "leave out --figures"),
-        (("--figure", "survival", "--pdf", "x.pdf"), "leave out --figures, --pdf"),
+        (("--figure", "survival", "--pdf", "x.pdf"), "leave out --figures and --pdf"),
         (("--as", "png"), "add --figure NAME"),
         (("--figure", "survival", "--as", "gif"), "unknown form 'gif'"),
         (("--figure", "survival", "--venue", "cvpr"), "choose one of icml"),
