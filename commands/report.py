@@ -96,6 +96,6 @@ VERB = Verb(
     examples=(
         "vcpo-bench report results/default",
         "vcpo-bench report results/default --pdf report.pdf --figures icml",
-        "vcpo-bench report results/default --figure ess-vs-collapse --as png,pdf --venue iclr",
+        "vcpo-bench report results/default --figure ess-vs-collapse --as png,pdf",
     ),
 )

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
+from vcpo_bench.adapters.trl import refusals
 from vcpo_bench.adapters.trl.refusals import check
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import parse_method
+
+
+@pytest.fixture(autouse=True)
+def _no_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TRL's own defaults are where TRL is; what differs from them is refused in tests/integrations/test_trl.py."""
+    monkeypatch.setattr(refusals, "defaults", dict)
 
 
 def trainer(**changes: Any) -> Any:

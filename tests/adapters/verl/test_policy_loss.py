@@ -52,8 +52,8 @@ def test_only_row_local_methods_pass() -> None:
     local = {name for name in method_names() if locality_of(parse_method(name)).loss is Scope.ROW}
     assert set(ROW_LOCAL) < local
     assert local - set(ROW_LOCAL) == {
-        *("dc-asgd", "decoupled", "drift-cap", "gac", "gap-aware", "inverse-lag", "inverse-sqrt-lag", "kl-adaptive"),
-        *("length-surge", "luspo", "rspo", "stapo", "topr", "update-norm", "vcpo"),
+        *("a3po", "dc-asgd", "decoupled", "drift-cap", "estr", "gac", "gap-aware", "inverse-lag", "inverse-sqrt-lag"),
+        *("kl-adaptive", "length-surge", "luspo", "rspo", "stapo", "topr", "update-norm", "vcpo"),
     }
 
 
