@@ -3,12 +3,11 @@
 import csv
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from command_line import call
-from hostile import FORMULA, LONG, NAME, TEXT, hostile_results
+from hostile import DANGEROUS, FORMULA, LONG, NAME, TEXT, active, hostile_results
 
 from vcpo_bench import records
 from vcpo_bench.reports.terminal.printable import LONGEST_LINE
@@ -23,7 +22,6 @@ READING = (
     ),
     *(("lab", "analyze", "gradients"), ("lab", "analyze", "prediction")),
 )
-DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +48,7 @@ def test_a_diagnosis_and_the_list_of_runs_show_text(stranger: Path, tmp_path: Pa
         ("results", "diff", str(stranger), str(stranger)),
     ):
         assert DANGEROUS.search(call(*arguments).output) is None
-    assert _active(tmp_path / "d.html") == []
+    assert active(tmp_path / "d.html") == []
 
 
 @pytest.mark.slow
@@ -58,7 +56,7 @@ def test_the_page_holds_no_element_of_a_stranger(stranger: Path, tmp_path: Path)
     result = call("report", str(stranger), "--html", str(tmp_path / "r.html"))
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    assert _active(tmp_path / "r.html") == []
+    assert active(tmp_path / "r.html") == []
     assert "alert(1)" in (tmp_path / "r.html").read_text()  # the names are there, as text
 
 
@@ -127,24 +125,6 @@ def test_over_long_texts_leave_every_verb_its_answer(make_results: Callable[...,
     folder = hostile_results(tmp_path / "long", make_results, "", LONG)
     for verb in (("show",), ("lab", "analyze", "collapse"), ("report", "--html", str(tmp_path / "r.html"))):
         assert call(*verb, str(folder)).exit_code == 0
-
-
-def _active(page: Path) -> list[str]:
-    """What a browser would run or load: scripts but the page's own, handlers, images, frames."""
-    found: list[str] = []
-
-    class Reader(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            if tag in ("img", "iframe", "object", "embed", "link", "base", "form"):
-                found.append(tag)
-            if tag == "script" and dict(attrs).get("type") != "application/json":
-                found.append("script")
-            found.extend(name for name, _ in attrs if name.startswith("on"))
-
-    Reader().feed(page.read_text())
-    if "script" in found:  # the page's own
-        found.remove("script")
-    return found
 
 
 def _commands(file: Path) -> list[str]:

@@ -1,7 +1,9 @@
 """Results of a stranger: valid folders whose names, reasons and episodes try to drive whatever shows them."""
 
 import json
+import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +21,8 @@ NAME = f"{FORMULA} {MARKUP} {HTML} {TEX} {TYPST} "
 """Printable and short enough to be taken for a name."""
 TEXT = f"{NAME} {TERMINAL}"
 LONG = "m" * 20_000
+DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Characters that would drive a terminal."""
 
 
 def hostile_results(folder: Path, make: Callable[..., Path], name: str, text: str) -> Path:
@@ -46,3 +50,21 @@ def hostile_results(folder: Path, make: Callable[..., Path], name: str, text: st
 
 def _shape(method: str, lag: int, seed: int) -> str:
     return "error" if (method, lag, seed) == ("clip", 16, 1) else "collapsed" if lag == 16 else "healthy"
+
+
+def active(page: Path) -> list[str]:
+    """What a browser would run or load: scripts but the page's own, handlers, images, frames."""
+    found: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            if tag in ("img", "iframe", "object", "embed", "link", "base", "form"):
+                found.append(tag)
+            if tag == "script" and dict(attrs).get("type") != "application/json":
+                found.append("script")
+            found.extend(name for name, _ in attrs if name.startswith("on"))
+
+    Reader().feed(page.read_text())
+    if "script" in found:  # the page's own
+        found.remove("script")
+    return found

@@ -44,8 +44,8 @@ def read_sqlite(path: Path, rows: LogRows, run: str = "") -> None:
                 _read_mlflow(database, path, rows, run)
             else:
                 raise UsageError(f"{path} is neither a trackio nor an mlflow database: it has no such table of metrics")
-    except sqlite3.Error as error:
-        raise NotYetError(f"{path}: sqlite cannot read it ({error})") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where sqlite quotes a name that is no text
+        raise NotYetError(f"{path}: sqlite cannot read it ({' '.join(str(error).split())})") from None
 
 
 def _confine(database: sqlite3.Connection, size: int) -> None:

@@ -183,6 +183,17 @@ def test_a_view_that_never_ends_is_not_read(tmp_path: Path) -> None:
         read_run(path)
 
 
+def test_a_schema_whose_names_are_no_text_is_said_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE metrics (run_uuid, key, value, step, is_nan, timestamp)")
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET name = CAST(x'ca0aa5' AS TEXT), sql = 'CREATE nothing'")
+    with pytest.raises(UsageError, match=r"sqlite cannot read it \(") as refused:
+        read_run(path)
+    assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize("row", ["[1]", "5", "null", '"text"', "{", "[" * 100_000])
 def test_a_row_of_trackio_that_is_no_object_is_counted(row: str, tmp_path: Path) -> None:
     good = json.dumps(rows_of(planted("healthy"), "trl")[0])
