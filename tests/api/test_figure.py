@@ -24,7 +24,7 @@ def test_it_is_a_matplotlib_figure_of_the_venue_with_its_caption(folder: Path) -
     figure = vb.figure(folder, venue="icml")
     assert isinstance(figure, Figure)
     assert figure.get_figwidth() == 3.25
-    assert figure.get_label().startswith("What changes before a failure?")
+    assert figure.get_label().startswith("What changes before a collapse?")
     assert figure.axes[0].yaxis.get_ticklabels()[0].get_fontfamily() == ["STIXGeneral"]
     assert dict(mpl.rcParams) == before
 

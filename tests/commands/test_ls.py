@@ -55,7 +55,7 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
         ("samplers", "slots=0"),
         ("optimizers", "beta2=0.999"),
         ("regimes", "Every regime also takes: publish_every"),
-        ("analyses", "Which runs failed"),
+        ("analyses", "Which runs collapsed"),
         ("presets", "A first look"),
         ("detectors", "token_ess"),
         ("runs", "3 completed"),
