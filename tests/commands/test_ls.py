@@ -29,7 +29,7 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
     (kind,) = (kind for kind in kinds(results) if kind.plural == word)
     found = kind.listing()
     assert found.rows
-    assert all(len(row) == len(found.columns) and all(row) for row in found.rows), "no cell is empty"
+    assert all(len(row) == len(found.columns) and all(map(str, row)) for row in found.rows), "no cell is empty"
     assert len({row[0] for row in found.rows}) == len(found.rows)
 
     piped = call("ls", word, "--results", str(results)).output.splitlines()
