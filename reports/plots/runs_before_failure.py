@@ -48,7 +48,7 @@ def runs_before_failure(study: Study, sheet: Sheet) -> Plot | None:
         if panel % columns == 0:
             axes[panel].set_ylabel("final / best reward")
     # once: below a narrow panel it would run into the next
-    figure.supxlabel(f"ESS ratio, {PRIMARY_LEAD} updates before the failure", fontsize=sheet.font_size)
+    figure.supxlabel(f"ESS ratio, {PRIMARY_LEAD} updates before the collapse", fontsize=sheet.font_size)
     if sheet.legend:
         legend_above(figure, sheet, [*(_handle(name) for name in methods), *(_handle(name) for name in _MARKS)])
     title = "Does a low ESS tell which run will collapse?"
