@@ -33,7 +33,7 @@ def convert(gguf: Path, out: Path) -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    where = {"gguf_file": gguf.name, "local_files_only": True}
+    where = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **where)
         network = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **where)
