@@ -79,9 +79,11 @@ def _read_controls(folder: Path) -> tuple[dict[str, bool], list[Problem]]:
     try:
         grid = read_sealed(path)
         return {key: bool(entry.get("control", False)) for key, entry in grid.get("cells", {}).items()}, []
-    except (DamagedResultError, AttributeError, OSError):
+    except (DamagedResultError, AttributeError):
         what = "is damaged, so which cells are controls is unknown; run the grid again to rewrite it"
-        return {}, [Problem(folder, records.GRID_FILE, "", what)]
+    except OSError as error:
+        what = f"cannot be read ({error.strerror}), so which cells are controls is unknown"
+    return {}, [Problem(folder, records.GRID_FILE, "", what)]
 
 
 def _cell(cell: dict[str, Any], tables: Path, controls: dict[str, bool], partial: bool) -> dict[str, Any]:

@@ -101,6 +101,15 @@ def test_one_cell_that_may_not_be_read_leaves_the_others(results: Path, part: st
     assert {one.path for one in checked if one.unread} == {cell}
 
 
+def test_a_grid_that_may_not_be_read_is_not_damaged(results: Path) -> None:
+    with without_rights_to(results / "grid.json"):
+        found = load(results)
+    assert len(found.cells) == 2
+    assert [problem.what for problem in found.problems] == [
+        "cannot be read (Permission denied), so which cells are controls is unknown"
+    ]
+
+
 def test_a_running_cell_that_may_not_be_read_leaves_the_others(
     tmp_path: Path, make_results: Callable[..., Path]
 ) -> None:
