@@ -5,7 +5,7 @@
   const kept = JSON.parse(sessionStorage.getItem(key) || "null");
   if (kept) {
     for (const id of kept.open) { const one = document.getElementById(id); if (one) one.open = true; }
-    scrollTo(0, kept.y);
+    scrollTo({ top: kept.y, behavior: "instant" });
     sessionStorage.removeItem(key);
   }
   const ask = async () => (await fetch("state", { cache: "no-store" })).text();
