@@ -10,6 +10,7 @@ import typer
 
 from vcpo_bench.commands.support.options import DEFAULT_OUT, Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Verb
 
@@ -75,16 +76,16 @@ def show_recipe(method: str, trainer: str, as_json: bool) -> None:
 
     found = recipe(parse_method(method), trainer)
     if as_json:
-        typer.echo(json.dumps(found._asdict()))
+        say(json.dumps(found._asdict()))
         return
     if not found.exact:
-        typer.echo(f"{method} in {trainer}: {found.lines[0]}")
+        say(f"{method} in {trainer}: {found.lines[0]}")
         return
-    typer.echo(f"{method} in {trainer}, by {found.way}, equal to {found.exact}:")
+    say(f"{method} in {trainer}, by {found.way}, equal to {found.exact}:")
     for line in found.lines:
-        typer.echo(f"  {line}")
+        say(f"  {line}")
     if "(anchor=proximal" in found.exact and "anchor=proximal" not in method:
-        typer.echo("The ratio is to the policy at the start of a batch: with one update per batch it is 1.")
+        say("The ratio is to the policy at the start of a batch: with one update per batch it is 1.")
 
 
 VERB = Verb(

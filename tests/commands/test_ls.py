@@ -34,7 +34,7 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
 
     piped = call("ls", word, "--results", str(results)).output.splitlines()
     for row in found.rows:
-        assert any(all(cell in line for cell in row) for line in piped), row
+        assert any(all(str(cell) in line for cell in row) for line in piped), row
     monkeypatch.setenv("COLUMNS", "80")
     narrow = call("ls", word, "--results", str(results)).output.splitlines()
     assert max(map(len, narrow)) <= 80

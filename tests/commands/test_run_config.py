@@ -68,6 +68,6 @@ def test_the_key_that_the_page_on_trackers_names_is_one(tmp_path: Path, key: str
 def test_yaml_lists_make_axes(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("methods: [clip, tis]\nstaleness: [1, 2]\nseeds: [4]\nlr: [1e-4, 3e-4]\ncontrols: false\n")
-    result = call("run", "--config", str(path), "--dry-run", "--steps", "5", "--prompts", "2")
+    result = call("run", "--config", str(path), "--dry-run", "--cells", "--steps", "5", "--prompts", "2")
     assert "8 cells" in result.output, result.output
     assert "seed 4" in result.output
