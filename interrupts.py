@@ -7,6 +7,7 @@ cut off within two seconds: every folder we write survives a kill.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sys
@@ -72,7 +73,10 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _start_watch() -> None:
     """Start the thread that cuts off; the system tells it of signals, also while this thread is inside a library."""
-    told, tell = os.pipe()
+    ends = os.pipe()
+    told, tell = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)  # not the number of a closed stream
+    for end in ends:
+        os.close(end)
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_CODES)  # it must not receive what this thread blocks

@@ -13,5 +13,5 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --no-compile --quiet pytest==9.2.0 jinja2==3.1.6 matplotlib==3.11.2 pandas==3.1.1 pyarrow==26.0.1 rich==15.0.0 scipy==1.17.1
-PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -ra tests/integrations/test_latex.py \
+PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -m "slow or not slow" -ra tests/integrations/test_latex.py \
     | .ci/all_passed

@@ -4,9 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import vcpo_bench
-
-ROOT = Path(vcpo_bench.__path__[0])
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text()
 PROMISES = PAGE.partition("## What holds, and its test")[2].partition("\n\n|")[2].partition("\n\n")[0].splitlines()[2:]
 

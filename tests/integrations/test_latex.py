@@ -204,6 +204,7 @@ FONTS = {"jmlr": "", "nature": SANS, "tmlr": SANS, "beamer": SANS}
 FEW = ("ess-vs-collapse", "vespo-fig2-kernels")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("venue", VENUES)
 def test_every_figure_as_pgf_is_the_picture_of_its_pdf(venue: str, folder: Path, tmp_path: Path) -> None:
     """Once all of it but the letters was drawn at 72% of the size, since an SVG had been written before."""

@@ -59,6 +59,7 @@ def test_reasoning_gym_items_are_the_same_in_another_process() -> None:
 
 
 def test_a_level_of_reasoning_gym_decides_the_questions() -> None:
+    pytest.importorskip("reasoning_gym", reason="runs in .ci/integrations tasks")
     easy, usual = (text_task(f"reasoning-gym(dataset=chain_sum,level={level})") for level in (1, 0))
     assert max(len(item.prompt) for item in easy.items("train")) < max(len(i.prompt) for i in usual.items("train"))
     with pytest.raises(UsageError, match="composite has no levels"):

@@ -7,7 +7,7 @@ import pytest
 
 from vcpo_bench.bench.cells.cell_store import numbered
 from vcpo_bench.bench.cells.flag_values import every, updates
-from vcpo_bench.bench.cells.provenance import _git, provenance
+from vcpo_bench.bench.cells.provenance import provenance
 from vcpo_bench.errors import UsageError
 
 
@@ -34,7 +34,3 @@ def test_the_recorded_cores_are_those_that_this_process_may_use() -> None:
         assert provenance.__wrapped__()["cores"] == 1
     finally:
         os.sched_setaffinity(0, allowed)
-
-
-def test_a_git_command_that_fails_says_nothing(tmp_path: Path) -> None:
-    assert _git(tmp_path, "rev-parse", "HEAD") is None
