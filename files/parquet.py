@@ -100,7 +100,7 @@ def _with_plain_texts(table: pa.Table, names: Sequence[str], size: int) -> pa.Ta
         column = table.column(name)
         if not pa.types.is_dictionary(column.type):
             continue
-        needed = sum(pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() or 0 for one in column.chunks)
+        needed = sum(_bytes_of_text(one) for one in column.chunks)
         if needed > max(MOST_BYTES, MOST_TIMES * size):
             raise DamagedResultError(f"stands for {needed} bytes of text in a file of {size}, which is no record")
         table = table.set_column(table.schema.get_field_index(name), name, column.cast(column.type.value_type))
@@ -132,3 +132,8 @@ def is_whole(path: Path) -> bool:
         file.seek(max(0, size - 8))
         tail = file.read(8)
     return head == tail[4:] == b"PAR1" and int.from_bytes(tail[:4], "little") + 12 <= size
+
+
+def _bytes_of_text(chunk: pa.DictionaryArray) -> int:
+    lengths = pc.call_function("binary_length", [chunk.dictionary]).take(chunk.indices)
+    return pc.call_function("sum", [lengths]).as_py() or 0

@@ -111,7 +111,7 @@ class NormPasses:
             return
         policy = self.policies[cell]
         policy.zero_grad(set_to_none=True)
-        send_backward(policy.score_rows(given.each), update, slice(None))
+        send_backward(policy.score_rows(given.each), update, slice(None))  # pyright: ignore[reportArgumentType]
         self.weights.take_gradient(cell)
 
 

@@ -15,9 +15,9 @@ def tolerated() -> str:
     """Per task, method and lag: the largest learning rate that survives, as a share of the synchronous one."""
     runs = pd.read_csv(ROOT / "docs/studies/phase/runs.csv")
     found = boundaries.boundaries(select(runs, role="search"))
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for (task, method, lag), own in found.groupby(["task", "method", "staleness"]):
-        if lag == 0 or method.startswith("vcpo("):  # parts of VCPO and its controls
+        if lag == 0 or str(method).startswith("vcpo("):  # parts of VCPO and its controls
             continue
         synchronous = boundaries.rate(select(found, task=task, **SYNCHRONOUS))
         beyond = own["beyond"].mean() > 0.5
@@ -29,11 +29,9 @@ def tolerated() -> str:
 def earned() -> str:
     """Per method and lag of the default run: final rewards at one learning rate."""
     found = pd.read_csv(ROOT / "docs/studies/default-run/methods.csv")
-    rows = [
-        (row.method, row.lag_asked, row.reward, row.low, row.high, row.start, *row.failed.split(" of "))
-        for row in found.itertuples()
-    ]
-    return _text("method,lag,reward,low,high,start,failed,seeds", rows)
+    told = found["failed"].str.split(" of ", expand=True)
+    table = found[["method", "lag_asked", "reward", "low", "high", "start"]].assign(failed=told[0], seeds=told[1])
+    return _text("method,lag,reward,low,high,start,failed,seeds", list(table.itertuples(index=False, name=None)))
 
 
 def facts() -> str:

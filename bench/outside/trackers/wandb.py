@@ -50,9 +50,10 @@ class Wandb(Tracker):
         if not hasattr(wandb, "init"):
             raise ImportError("wandb is an empty folder")
         # settings, such as the server's address, are read from the user's home only, and offline from nowhere
-        settings = wandb.Settings(settings_system=os.devnull) if self.mode == "offline" else None
+        system = {"settings_system": os.devnull}
+        settings = wandb.Settings(**system) if self.mode == "offline" else None  # pyright: ignore[reportAttributeAccessIssue]
         with working_at_root():
-            wandb.setup(settings)
+            wandb.setup(settings)  # pyright: ignore[reportAttributeAccessIssue]
         return WandbConnection(self, folder, wandb)
 
 
