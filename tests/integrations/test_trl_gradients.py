@@ -16,8 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from adapter_expressions import supported
 from trl_runs import LENGTH
 
+from vcpo_bench.adapters.locality import of_the_learner
+
 SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "trl_gradients.py"
-SUPPORTED = supported(lambda it: it.borrows is not None or it.measures_drift or it.counts_turns or it.watches_routers)
+SUPPORTED = supported(lambda it: any(of_the_learner(it)))
 
 
 def launch(ranks: int, *arguments: str) -> None:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from adapter_expressions import supported
 
-from vcpo_bench.adapters.locality import Locality
+from vcpo_bench.adapters.locality import Locality, of_the_learner
 from vcpo_bench.methods import parse_method
 
 SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "verl_gradients.py"
@@ -24,7 +24,7 @@ SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "verl_gradients.py"
 
 def refused(it: Locality) -> bool:
     whole = it.acts_on_gradient or "score_norm_sq" in it.needs
-    return it.borrows is not None or it.measures_drift or it.counts_turns or it.watches_routers or whole
+    return any(of_the_learner(it)) or whole
 
 
 SUPPORTED = supported(refused)

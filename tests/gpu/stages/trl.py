@@ -23,10 +23,12 @@ def gradients(setup: Setup, micro: int) -> Result:
         import trl
         from adapter_expressions import supported
         from trl_gradients import measure
+
+        from vcpo_bench.adapters.locality import of_the_learner
     except ImportError as missing:
         raise Skipped(f"{missing.name} is not installed") from missing
 
-    wanted = supported(lambda it: it.borrows is not None or it.measures_drift or it.counts_turns or it.watches_routers)
+    wanted = supported(lambda it: any(of_the_learner(it)))
     rows = measure(str(setup.work / f"trl-{micro}"), micro, setup.pick(wanted, ["vcpo", "clip", "vespo"]))
     errors = {row["expression"]: row["error"] for row in rows}
     found = {"trl": trl.__version__, "checked": len(errors), "largest_error": max(errors.values()), "errors": errors}
