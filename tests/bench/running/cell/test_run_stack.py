@@ -26,8 +26,6 @@ from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.files.claim_files import PREFIX
 from vcpo_bench.records import CELL_FILE, EVALS_FILE, LAGS_FILE, STEPS_FILE
 
-pytestmark = pytest.mark.usefixtures("few_questions")
-
 TABLES = (STEPS_FILE, EVALS_FILE, LAGS_FILE)
 TIMED = {"seconds", "ended", "checksum", "files", "provenance"}
 """Fields of `cell.json` that depend on when and where a cell ran, and on how long it took."""
