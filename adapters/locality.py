@@ -37,7 +37,7 @@ class Locality:
         reads: What the loss reads beside log-probabilities and advantage: `reward`, `version`.
         step_reads: What the step rule reads beside log-probabilities: `version`.
         needs: Optional fields of the batch: `score_norm_sq`, `sum_pi_sq`, `entropy`, `proximal_logp`,
-            `reference_logp`, `router_shift`, `parameter_distance`, `update_norm`.
+            `reference_logp`, `parameter_distance`, `update_norm`.
         entropy_bonus: Whether the loss has a term in the policy's entropy, which no coefficient of a log-probability
             expresses.
         state: Whether something must be kept from one update to the next.
@@ -45,7 +45,6 @@ class Locality:
         measures_drift: Whether it asks how far the weights have moved.
         borrows: Expression of the run whose step scales it uses; None for nearly all.
         counts_turns: Whether it asks what the turns of an episode were.
-        watches_routers: Whether it asks how far the routers of a mixture of experts have moved.
         centers_scores: Whether it asks for whole distributions over the vocabulary, the sampler's among them.
     """
 
@@ -62,7 +61,6 @@ class Locality:
     measures_drift: bool
     borrows: str | None
     counts_turns: bool
-    watches_routers: bool
     centers_scores: bool
 
     @property
@@ -97,7 +95,6 @@ def locality_of(method: Method) -> Locality:
         measures_drift=bool(method.measures_drift),
         borrows=method.needs_series,
         counts_turns="void_turn" in method.needs,
-        watches_routers="router_shift" in method.needs,
         centers_scores="vocabulary_logp" in method.needs,
     )
 
@@ -108,8 +105,6 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
         yield f"it borrows the step scales of another run ({locality.borrows}), which only vcpo-bench run can hand over"
     if locality.counts_turns:
         yield "it asks which episodes had a void turn, which only vcpo-bench run counts; drop void-turns"
-    if locality.watches_routers:
-        yield "it asks how far the routers have moved, which only vcpo-bench run --policy moe records; use gmpo"
     if locality.centers_scores:
         yield (
             "it asks for the sampler's whole distributions, which only vcpo-bench run records; use the trainer's own "

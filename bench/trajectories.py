@@ -16,19 +16,13 @@ class Extras:
 
     Attributes:
         episodes: int64 [B, 7] counts of each episode in the order of `EPISODE_FACTS`, where there is an environment.
-        routes: int8 [B, Lp + T, layers, k] experts that each position used, from a mixture of experts that records them
-            (`policies.routed`).
         kept: uint8 [B, T, ceil(V / 8)] which tokens survived truncation, as bits, 0 at padding; only under mask replay.
-        router_logp: float32 [B, T, layers, k] log-probability of each of these experts under the router of the sampler,
-            at the position that drew the token, 0 at padding; only where the method asks for it.
         sampler_logp: float32 [B, T, V] log-probability of every token of the vocabulary when each token was drawn, 0 at
             padding; only where the method asks for it.
     """
 
     episodes: Tensor | None = None
-    routes: Tensor | None = None
     kept: Tensor | None = None
-    router_logp: Tensor | None = None
     sampler_logp: Tensor | None = None
 
     def extras(self) -> dict[str, Tensor]:
@@ -86,28 +80,18 @@ class Rollout(Extras):
         for name, tensor in self.tensors().items():
             tensor[rows] = theirs[name]
 
-    def grouped(
-        self,
-        index: int,
-        prompts: Tensor,
-        reward: Tensor,
-        learner_routes: Tensor | None = None,
-        origin: Tensor | None = None,
-    ) -> Trajectories:
+    def grouped(self, index: int, prompts: Tensor, reward: Tensor, origin: Tensor | None = None) -> Trajectories:
         """The batch that these responses to P prompts are, once the version of each token is known.
 
         Args:
             index: Number of the batch.
             prompts: `[P, Lp]`.
             reward: `[B]`.
-            learner_routes: As `routes`.
             origin: See `Trajectories`.
         """
         assert self.version is not None
         named = {"responses": self.responses, "behavior_logp": self.logp, "mask": self.mask, "version": self.version}
         named |= self.extras() | {"reward": reward}
-        if learner_routes is not None:
-            named["learner_routes"] = learner_routes
         each = {name: tensor.view(len(prompts), -1, *tensor.shape[1:]) for name, tensor in named.items()}
         return Trajectories(index, prompts, origin=origin, **each)
 
@@ -120,15 +104,12 @@ class Responses(NamedTuple):
         responses: int64 [B, T].
         mask: bool [B, T], True where the token carries loss.
         kept: uint8 [B, T, ceil(V / 8)], tokens over which each distribution is normalized (mask replay); None: all.
-        routes: int8 [B, Lp + T, layers, k], experts that a mixture of experts uses; None: its routers choose
-            (`policies.routed`).
     """
 
     prompts: Tensor
     responses: Tensor
     mask: Tensor
     kept: Tensor | None = None
-    routes: Tensor | None = None
 
     def to(self, device: torch.device) -> Responses:
         """The same on a device."""
@@ -159,8 +140,6 @@ class Trajectories(Extras):
         proximal_logp: `[P, G, T]` float32 under the policy at the first update on the rollout, where wanted.
         origin: `[P, 2]` int64 batch and group each prompt came from; None where all are batch `index` in order.
         seconds: `[P, G, 2]` float64 time each trajectory spent in flight and in the queue; only where time is real.
-        learner_routes: Like `routes`, those of the sampler, as the learner computes them, once, when the batch has just
-            been sampled.
     """
 
     index: int
@@ -173,7 +152,6 @@ class Trajectories(Extras):
     proximal_logp: Tensor | None = None
     origin: Tensor | None = None
     seconds: Tensor | None = None
-    learner_routes: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by field name, for a checkpoint, without the absent ones."""
@@ -199,15 +177,10 @@ class Trajectories(Extras):
         groups = torch.arange(len(self.prompts))
         return torch.stack([torch.full_like(groups, self.index), groups], dim=1)
 
-    def flat(self, routes: Tensor | None = None) -> Responses:
-        """The `P*G` responses for a policy to score, with the tokens that survived, where they are recorded.
-
-        Args:
-            routes: `[P, G, Lp + T, layers, k]` experts to use; None: the routers of the policy choose.
-        """
+    def flat(self) -> Responses:
+        """The `P*G` responses for a policy to score, with the tokens that survived, where they are recorded."""
         kept = None if self.kept is None else self.kept.flatten(0, 1)
-        routes = None if routes is None else routes.flatten(0, 1)
-        return Responses(self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1), kept, routes)
+        return Responses(self.prompts, self.responses.flatten(0, 1), self.mask.flatten(0, 1), kept)
 
     def single_rows(self, rows: Tensor) -> Trajectories:
         """Selected ones of the `P*G` trajectories, each as a group of one: `[len(rows), 1, T]`."""

@@ -9,9 +9,6 @@ from vcpo_bench.records.layout import KEY_PATTERN, SYNCHRONOUS
 from vcpo_bench.records.setting import Setting, Settings, settings_of
 
 # fmt: off
-Replay = Literal["off", "r2", "r3"]
-"""Whose routes a mixture of experts uses when the learner scores: `off`: its own; `r2`: those that the learner computed
-when the batch had just been sampled; `r3`: those of the sampler."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +82,8 @@ class CellSettings(LanguageModelSettings):
     )] = "adamw"
     policy: Annotated[str, Setting(
         unit="expression", meaning="built-in policy that was trained, where no language model was",
-        help="Built-in policy: tiny, or moe, a mixture of experts; vcpo-bench ls policies lists them.", apart="budget",
+        help="Built-in policy; vcpo-bench ls policies lists them.", apart="budget",
     )] = "tiny"
-    replay: Annotated[Replay, Setting(
-        unit="off, r2, r3", meaning="whose routes a mixture of experts used when it learned",
-        help="Routes a mixture of experts replays when it learns: off, r2 (the learner's at sampling) or r3 (the "
-        "sampler's).", metavar="WAY", apart="budget",
-    )] = "off"
     weight_decay: Annotated[float, Setting(
         unit="1", meaning="decoupled weight decay", help="Decoupled weight decay.", least=0, apart="budget",
     )] = 0.0

@@ -25,7 +25,7 @@ _OF_SECTIONS = (
     *_OF_PICTURES,
     *("lag_max", "ess_ratio_used", "token_ess_ratio", "log_weight_var", "length_mean", "kl_mu_theta_k1"),
     *("grad_norm_clipped", "lr", "grad_cosine", "head_grad_norm"),
-    *("seconds_wait", "episode_turns", "routers_changed"),
+    *("seconds_wait", "episode_turns"),
 )
 """Columns of the updates that sections ask for one after another."""
 

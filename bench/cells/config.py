@@ -54,7 +54,6 @@ class CellConfig(CellFields):
         model = f" {self.model.partition('@')[0]}" if self.model else ""
         lr = short_number(self.lr)
         policy = "" if self.policy == CellFields.policy else f" {self.policy}"
-        policy += "" if self.replay == CellFields.replay else f" replay {self.replay}"
         lr += "" if self.optimizer == CellFields.optimizer else f" {self.optimizer}"
         return f"{self.method} {regime}lag {self.staleness} seed {self.seed} {self.task}{model}{policy} lr {lr}{forked}"
 

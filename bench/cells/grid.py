@@ -11,7 +11,7 @@ from typing import Any
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.policies.catalog import check_distributions, check_routers
+from vcpo_bench.bench.policies.catalog import check_distributions
 from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
@@ -146,7 +146,6 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         series=series,
     )
     check_distributions(config.method, method.needs, config.model)
-    check_routers(config.method, method.needs, config.parts.policy, config.model)
     config = replace(config, plugins=plugins_of(config))
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0
     updates = schedule.updates(config.steps)

@@ -119,32 +119,14 @@ class GridSpec:
                 f"--start {self.start}: applies only to the built-in tiny policy; with --model, training starts from "
                 "that model's weights. Drop --start."
             )
+        policy = self.parts.policy.text()
+        if self.model and policy != CellSettings.policy:
+            raise UsageError(f"--policy {policy}: a built-in policy, and --model names another; drop one of them")
         for name in () if self.model else self.settings.changed_for_language_models():
             if name != "sampler" or self.parts.sampler.for_language_models:
                 raise UsageError(f"{SETTINGS[name].flag}: applies only to language models; add --model, or drop it")
-        self._check_routing()
         for text in self.tasks if self.model else ():  # before a model is fetched
             self.task(text)
-
-    def _check_routing(self) -> None:
-        """Refuse what only a mixture of experts can do.
-
-        Raises:
-            UsageError: The policy is none, or is given together with a language model.
-        """
-        policy = self.parts.policy
-        if self.model and policy.text() != CellSettings.policy:
-            raise UsageError(
-                f"--policy {policy.text()}: a built-in policy, and --model names another; drop one of them"
-            )
-        if policy.routed and not self.model:
-            return
-        remedy = "applies only to a mixture of experts that records its routes; use --policy moe, or drop it"
-        if self.settings.replay != CellSettings.replay:
-            raise UsageError(f"--replay {self.settings.replay}: {remedy}")
-        for text, regime in zip(self.regimes, self.parsed_regimes, strict=True):
-            if regime.router_noise:
-                raise UsageError(f"--regime {text}: router_noise {remedy}")
 
     def warnings(self) -> list[str]:
         """One line for each setting that is legal but probably not meant."""

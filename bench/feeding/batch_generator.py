@@ -171,9 +171,8 @@ class BatchGenerator:
         draft = self.drafts.pop(batch)
         drawn, prompts = draft.rollout, draft.asked.prompts
         reward = self.task.reward(prompts, drawn.responses, drawn.mask)
-        routes = self.published.learner_routes(prompts, drawn)
         drawn = replace(drawn, logp=self.published.report(drawn.logp, drawn.mask, batch), version=draft.version)
-        return drawn.grouped(batch, prompts, reward, learner_routes=routes)
+        return drawn.grouped(batch, prompts, reward)
 
     def tensors(self) -> dict[str, Tensor]:
         """All batches in progress, for a checkpoint."""

@@ -41,7 +41,6 @@ class TicketSampler:
         prompts = torch.cat([prompt for prompt, _ in inputs])
         drawn = self.published.generate(prompts, torch.cat([noise for _, noise in inputs]), self.task)
         reward = self.task.reward(prompts, drawn.responses, drawn.mask)
-        routes = self.published.learner_routes(prompts, drawn)
         if drawn.version is None:
             drawn = replace(drawn, version=torch.full_like(drawn.responses, version))
         sampled = {}
@@ -49,13 +48,8 @@ class TicketSampler:
             rows, (batch, group) = slice(index * G, (index + 1) * G), divmod(ticket, P)
             rollout = drawn.take(rows)
             rollout = replace(rollout, logp=self.published.report(rollout.logp, rollout.mask, batch, group * G))
-            sampled[ticket] = rollout.grouped(
-                batch,
-                prompts[index : index + 1],
-                reward[rows],
-                learner_routes=None if routes is None else routes[rows],
-                origin=torch.tensor([[batch, group]]),
-            )
+            origin = torch.tensor([[batch, group]])
+            sampled[ticket] = rollout.grouped(batch, prompts[index : index + 1], reward[rows], origin)
         return sampled
 
     def _of(self, batch: int, group: int) -> tuple[Tensor, Tensor]:

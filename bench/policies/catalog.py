@@ -20,15 +20,11 @@ class EmbeddedPolicy(Component, ABC):
     """A small policy for the tasks of token ids, made for its task. A subclass is a frozen dataclass.
 
     Class attributes:
-        routed: Whether it is a mixture of experts, whose routes are recorded and can be replayed: a `RoutedPolicy`.
         stacked: Whether many cells of it train as one program (`bench.stack`).
-        half: Whether start files hold float16, to be small; a warm-up rounds the weights before it measures them.
         starts: Folder with the start files that ship with it, one per task; None: none do.
     """
 
-    routed: ClassVar[bool] = False
     stacked: ClassVar[bool] = False
-    half: ClassVar[bool] = False
     starts: ClassVar[Path | None] = None
 
     @abstractmethod
@@ -51,7 +47,12 @@ POLICIES = Catalog(
 
 
 def check_distributions(method: str, needs: Collection[str], model: str) -> None:
-    """Refuse a method that asks for whole distributions, where they are not at hand; arguments as `check_routers`.
+    """Refuse a method that asks for whole distributions, where they are not at hand.
+
+    Args:
+        method: Its expression.
+        needs: Optional fields of a batch that it asks for.
+        model: The language model that is trained; empty: a built-in policy.
 
     Raises:
         UsageError: It asks, and a language model is trained.
@@ -61,21 +62,3 @@ def check_distributions(method: str, needs: Collection[str], model: str) -> None
             f"{method}: asks for the sampler's whole distribution at every token, for which a language model's "
             "vocabulary is too large; leave score-centering out, or use a built-in policy"
         )
-
-
-def check_routers(method: str, needs: Collection[str], policy: EmbeddedPolicy, model: str) -> None:
-    """Refuse a method that asks what the routers say, where nothing records it.
-
-    Args:
-        method: Its expression.
-        needs: Optional fields of a batch that it asks for.
-        policy: The built-in policy.
-        model: The language model that is trained instead; empty: none.
-
-    Raises:
-        UsageError: It asks, and the policy is dense or a language model.
-    """
-    if "router_shift" not in needs or (policy.routed and not model):
-        return
-    lack = "routers of language models are not recorded" if model else f"the policy {policy.text()} has no routers"
-    raise UsageError(f"{method}: asks how far the routers have moved, and {lack}; use --policy moe, or another method")

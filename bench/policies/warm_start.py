@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
@@ -59,8 +58,7 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
         "greedy": f"{start.greedy:.4f}",
         "version": __version__,
     }
-    dtype = torch.float16 if start.kind.half else torch.float32
-    weights = {name: tensor.to(dtype) for name, tensor in start.policy.state_dict().items()}
+    weights = {name: tensor.float() for name, tensor in start.policy.state_dict().items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, save(weights, origin), typed=True)

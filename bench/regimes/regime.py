@@ -60,9 +60,6 @@ class Regime(Component, ABC):
         engine_noise: How sampler and learner disagree under the same weights: `off`; `bf16`, `fp16` or `int8`: the
             sampler holds rounded weights; `bf16-fp32head`: rounded but for the output head; a number: it reports
             log-probabilities with Gaussian noise of this standard deviation, in nats per token.
-        router_noise: How coarsely the routers of a mixture of experts work in the sampler: their logits lie on a grid
-            of this many standard deviations of a token's logits over the experts. 0: as in the learner. 0.4 changes
-            about 10% of the choices, as is reported of engines (arXiv 2510.11370).
         top_p: Probability mass that the sampler keeps of each distribution before it draws; 1: all. The
             log-probabilities it reports are those of what it drew from.
         top_k: Most likely tokens that it keeps; 0: all.
@@ -72,7 +69,6 @@ class Regime(Component, ABC):
     common: ClassVar[tuple[str, ...]] = (
         "publish_every",
         "engine_noise",
-        "router_noise",
         "top_p",
         "top_k",
         "mask_replay",
@@ -82,7 +78,6 @@ class Regime(Component, ABC):
 
     publish_every: int = integer(1, minimum=1)
     engine_noise: str = custom("off", _NOISE)
-    router_noise: float = number(0.0, minimum=0.0, below=math.inf, write="{:g}".format)
     top_p: float = number(1.0, above=0.0, maximum=1.0, write="{:g}".format)
     top_k: int = integer(0, minimum=0)
     mask_replay: bool = flag(False)

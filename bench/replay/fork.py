@@ -103,8 +103,6 @@ def _check_method(method: Method, own: Method, at: int, schedule: StalenessSched
         raise UsageError(f"{method.canonical}: uses the step scales of another cell, which a fork does not have")
     if not method.measures_drift <= own.measures_drift:
         raise UsageError(f"{method.canonical}: needs the weights of past versions, which the run did not keep")
-    if "router_shift" in method.needs and "router_shift" not in own.needs:
-        raise UsageError(f"{method.canonical}: needs what the sampler's routers said, which the run did not record")
     if "vocabulary_logp" in method.needs and "vocabulary_logp" not in own.needs:
         raise UsageError(f"{method.canonical}: needs the sampler's whole distributions, which the run did not record")
     missing = "proximal_logp" in method.needs and "proximal_logp" not in own.needs

@@ -10,14 +10,13 @@ from torch import Tensor
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.conversation import respond
 from vcpo_bench.bench.policies.draw import Draw
-from vcpo_bench.bench.policies.routed import RoutedPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.regimes.regime import ROUNDINGS, Regime
 from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
 from vcpo_bench.bench.samplers.in_turns import draw_in_turns
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
-from vcpo_bench.bench.trajectories import Responses, Rollout
+from vcpo_bench.bench.trajectories import Rollout
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -33,9 +32,7 @@ class PublishedPolicy:
             a number: reported log-probabilities carry Gaussian noise of that standard deviation, in nats per token.
         seed: Seed of the noise.
         external: Engine or server that samples; None: a policy in this process does.
-        router_noise: See `Regime.router_noise`; for a mixture of experts in this process.
         truncation: How the distribution of each token is cut before it is drawn; None: not by the regime.
-        records_routers: See `RoutedPolicy.records_routers`; as `router_noise`.
         records_distributions: See `Policy.records_distributions`.
 
     Attributes:
@@ -50,21 +47,16 @@ class PublishedPolicy:
         noise: str,
         seed: int,
         external: InflightEngine | None = None,
-        router_noise: float = 0.0,
         truncation: Truncation | None = None,
-        records_routers: bool = False,
         records_distributions: bool = False,
     ) -> None:
         self._source, self._every, self._seed = policy, publish_every, seed
         self._rounding = noise if noise in ROUNDINGS else ""
         self._sigma = 0.0 if noise in ("off", *ROUNDINGS) else float(noise)
         self.inflight, self.truncation = external, truncation
-        differs = publish_every > 1 or bool(self._rounding) or router_noise > 0
+        differs = publish_every > 1 or bool(self._rounding)
         self._own = PolicyEngine(policy, external is None and differs, truncation)
         self._own.model.records_distributions = records_distributions
-        if router_noise or records_routers:
-            assert isinstance(self._own.model, RoutedPolicy), "only a mixture of experts has routers"
-            self._own.model.router_noise, self._own.model.records_routers = router_noise, records_routers
         self.sampler: Engine = external or self._own
 
     @classmethod
@@ -88,9 +80,7 @@ class PublishedPolicy:
             needs: What the method asks for, see `Method.needs`: some of it is recorded where responses are drawn.
         """
         cut = Truncation(regime.top_p, regime.top_k, regime.mask_replay) if regime.truncates else None
-        noises = (regime.engine_noise, seed, external, regime.router_noise)
-        records = ("router_shift" in needs, "vocabulary_logp" in needs)
-        return cls(policy, publish_every, *noises, cut, *records)
+        return cls(policy, publish_every, regime.engine_noise, seed, external, cut, "vocabulary_logp" in needs)
 
     @property
     def policy(self) -> Policy:
@@ -125,12 +115,6 @@ class PublishedPolicy:
     def asked(self, prompts: Tensor, noise: Tensor, task: Task) -> Draw:
         """What a policy in this process is asked to draw."""
         return Draw(prompts, noise, task.eos, truncation=self.truncation)
-
-    def learner_routes(self, prompts: Tensor, rollout: Rollout) -> Tensor | None:
-        """Routes of a rollout as the learner computes them now; None where none are recorded."""
-        if rollout.routes is None or not isinstance(self._source, RoutedPolicy):
-            return None
-        return self._source.own_routes(Responses(prompts, rollout.responses, rollout.mask))
 
     def close(self) -> None:
         """Release the sampler."""

@@ -125,7 +125,6 @@ class StackedLearner:
                     score_norm_sq=None if norms is None else norms[cell],
                     answer=given,
                     made=step if isinstance(given, Update) else NO_STEP,
-                    routers={},
                     seconds_score=seconds[0],
                     seconds_update=seconds[1],
                 )

@@ -63,7 +63,6 @@ def build_learner(config: CellConfig, policy: Policy, method: Method | None = No
         measure_norms=includes(config.record, "full"),
         micro_tokens=config.micro_tokens,
         largest_lag=config.staleness + config.parts.regime.publish_every - 1,
-        replay=config.replay,
     )
     return Learner(policy, method or config.parts.method, settings)
 

@@ -27,7 +27,6 @@ def evidence_of(
     reference_logp: Tensor | None = None,
     state: Mapping[str, Tensor] | None = None,
     moved: Mapping[str, Any] | None = None,
-    router_shift: Tensor | None = None,
 ) -> Batch:
     """The evidence of one update.
 
@@ -41,7 +40,6 @@ def evidence_of(
         reference_logp: `[P * G, T]` log-probabilities under the reference policy.
         state: What the method returned last time.
         moved: `parameter_distance` and `update_norm`, where the method asks for them.
-        router_shift: `[P * G, T]` how far the routers have moved, where the method asks for it.
     """
     shape = batch.mask.shape
     return Batch(
@@ -56,7 +54,6 @@ def evidence_of(
         reference_logp=None if reference_logp is None else reference_logp.view(shape),
         entropy=gather([s.entropy for s in scores]).view(shape) if "entropy" in needs else None,
         sum_pi_sq=gather([s.sum_pi_sq for s in scores]).view(shape) if "sum_pi_sq" in needs else None,
-        router_shift=None if router_shift is None else router_shift.view(shape),
         **_distributions(batch, scores, gather, needs),
         score_norm_sq=None if score_norm_sq is None else score_norm_sq.view(shape[:2]),
         void_turn=with_void_turn(batch) if "void_turn" in needs else None,

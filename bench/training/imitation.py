@@ -57,8 +57,6 @@ def warm_up(task: TokenTask, seed: int = 0, kind: EmbeddedPolicy = TINY) -> Warm
     """
     policy = kind.untrained(task, seed)
     steps, _ = imitate(policy, task, seed)
-    if kind.half:
-        policy.half().float()  # what the file will hold is what is measured
     result = evaluate(policy, task)
     return WarmStart(task.canonical, policy, seed, steps, result.sampled_reward, result.greedy_reward, kind)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -21,10 +20,8 @@ from vcpo_bench.bench.training.learner_settings import LearnerSettings
 from vcpo_bench.bench.training.learner_step import GRAD_CLIP, NO_STEP, LearnerStep, StepMade
 from vcpo_bench.bench.training.micro_batches import Piece, cut, gather
 from vcpo_bench.bench.training.past_weights import PastWeights
-from vcpo_bench.bench.training.routing import router_changes, router_shift, scores_of
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, Update
-from vcpo_bench.records.settings import Replay
 
 
 class Scored(NamedTuple):
@@ -34,14 +31,12 @@ class Scored(NamedTuple):
         pieces: The batch, cut.
         scores: Of each piece; with their graph if there is only one.
         evidence: What the method is asked about.
-        routers: Shares of changed router decisions, see `router_changes`.
         norms: `[P, G]` squared score norms that were measured for the record only.
     """
 
     pieces: list[Piece]
     scores: list[TokenScores]
     evidence: Batch
-    routers: Mapping[str, float]
     norms: Tensor | None
 
 
@@ -86,7 +81,6 @@ class Learner:
             score_norm_sq=evidence.score_norm_sq if scored.norms is None else scored.norms,
             answer=answer,
             made=made,
-            routers=scored.routers,
             seconds_score=middle - began,
             seconds_update=perf_counter() - middle,
         )
@@ -100,10 +94,8 @@ class Learner:
         pieces = self._cut(batch)
         found = [self._score(piece.part, keep_graph=len(pieces) == 1) for piece in pieces]
         scores = [each for each, _ in found]
-        parts = [(piece.part, each) for piece, each in zip(pieces, scores, strict=True)]
-        routers = router_changes(self.policy, batch, now, parts, self.settings.replay, partial(gather, pieces))
         squared = [norms for _, norms in found if norms is not None]
-        return Scored(pieces, scores, self._evidence(batch, now, pieces, scores, squared), routers, recorded)
+        return Scored(pieces, scores, self._evidence(batch, now, pieces, scores, squared), recorded)
 
     def _take_step(self, scored: Scored, update: Update, batch: Trajectories, now: int) -> StepMade:
         """Backpropagate the coefficients, and step along the clipped gradient."""
@@ -130,7 +122,7 @@ class Learner:
     def logp(self, batch: Trajectories) -> Tensor:
         """`[P, G, T]` log-probabilities of a batch under the current policy, without gradient."""
         with torch.no_grad():
-            return self._logp_under(self.policy, self._cut(batch), self.settings.replay).view(batch.mask.shape)
+            return self._logp_under(self.policy, self._cut(batch)).view(batch.mask.shape)
 
     def tensors(self) -> dict[str, Tensor]:
         """What the rest of the run depends on: weights, optimizer, method state, previous gradient."""
@@ -176,17 +168,17 @@ class Learner:
     def _cut(self, batch: Trajectories) -> list[Piece]:
         return cut(batch, self.settings.micro_batches, self.settings.micro_tokens)
 
-    def _logp_under(self, policy: Policy, pieces: list[Piece], replay: Replay = "off") -> Tensor:
-        return gather(pieces, [scores_of(policy, piece.part, replay).logp for piece in pieces])
+    def _logp_under(self, policy: Policy, pieces: list[Piece]) -> Tensor:
+        return gather(pieces, [policy.score(piece.part.flat()).logp for piece in pieces])
 
     def _forward(self, part: Trajectories) -> TokenScores:
-        a_row_each = bool(self._norms)  # norms need it
-        return scores_of(self.policy, part, self.settings.replay, a_row_each)
+        given = part.flat()
+        return self.policy.score_rows(given.each) if self._norms else self.policy.score(given)  # norms need a row each
 
     def _norms_of(self, norms: ScoreNorms, part: Trajectories) -> tuple[TokenScores, Tensor]:
         """TokenScores of trajectories and their squared score norms `[rows]`."""
         with norms.record():
-            scores = scores_of(self.policy, part, self.settings.replay, rows=True)
+            scores = self.policy.score_rows(part.flat().each)
         return scores, norms.squared_norms(scores.logp, scores.mask)
 
     def _score(self, part: Trajectories, keep_graph: bool) -> tuple[TokenScores, Tensor | None]:
@@ -222,7 +214,6 @@ class Learner:
             reference_logp=reference,
             state=self.method_state,
             moved=self._past.evidence(batch, now) if self._past else {},
-            router_shift=router_shift(self.method.needs, self.policy, pieces, self.settings.replay, gathered),
         )
 
     def _backward(self, scored: Scored, update: Update) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from vcpo_bench.bench.optimizers.adamw import ADAMW
 from vcpo_bench.bench.optimizers.catalog import Optimizer
 from vcpo_bench.records.diagnostic import GradientDiagnostic
-from vcpo_bench.records.settings import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,6 @@ class LearnerSettings:
         micro_tokens: Cut by length instead, into passes of at most this many positions, prompt and padding included;
             0: no limit.
         largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
-        replay: Whose routes a mixture of experts uses when it scores (`CellSettings.replay`).
     """
 
     lr: float
@@ -40,7 +38,6 @@ class LearnerSettings:
     micro_batches: int = 1
     micro_tokens: int = 0
     largest_lag: int | None = None
-    replay: Replay = "off"
 
     def rate(self, now: int) -> float:
         """Learning rate of update number `now`, before the step scale."""

@@ -59,7 +59,6 @@ class LearnerStep:
         score_norm_sq: `[P, G]` squared score norms, where the method or the record asked for them.
         answer: What the method answered; an error where its evidence was not finite.
         made: The optimizer's step; `NO_STEP` after such an error.
-        routers: Shares of changed router decisions by column, see `routing.router_changes`.
         seconds_score: Time of the forward passes, in seconds.
         seconds_update: Time of coefficients, backward passes and optimizer, in seconds.
     """
@@ -69,7 +68,6 @@ class LearnerStep:
     score_norm_sq: Tensor | None
     answer: Update | NonFiniteEvidence
     made: StepMade
-    routers: Mapping[str, float]
     seconds_score: float
     seconds_update: float
 

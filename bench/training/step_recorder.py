@@ -149,7 +149,6 @@ def _facts(step: int, given: StepInput, done: LearnerStep, lr: float) -> StepFac
         "seconds_sample": given.seconds_sample,
         "seconds_score": done.seconds_score,
         "seconds_update": done.seconds_update,
-        **done.routers,
         **given.facts,
     }
     if unknown := reported.keys() - _REPORTED:

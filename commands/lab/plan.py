@@ -11,7 +11,6 @@ from vcpo_bench.commands.support.options import Plugins
 from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
-from vcpo_bench.records.settings import CellSettings
 
 MOST_UPDATES = 1_000_000
 SEED = 0
@@ -28,8 +27,6 @@ def plan(
         bool, typer.Option("--json", metavar="", help="Print what each update trains on as JSON.")
     ] = False,
     plugin: Plugins = None,
-    *,
-    settings: Annotated[CellSettings, "policy", "replay"],
 ) -> None:
     """Draw which weight version each update trains on.
 
@@ -37,36 +34,29 @@ def plan(
     updates. An async regime needs a virtual clock, such as async(clock=virtual,sampler=2,learner=1).
     """
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.regimes.routes import describe_routes, routes_by_lag
     from vcpo_bench.bench.regimes.simulation import describe, planned_updates
     from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
-    grid = GridSpec(("clip",), (staleness,), (SEED,), regimes=(regime,), settings=settings)
+    grid = GridSpec(("clip",), (staleness,), (SEED,), regimes=(regime,))
     grid.check()
     if staleness + steps > MOST_UPDATES:
         raise UsageError(f"--staleness {staleness} --steps {steps}: every update is drawn; ask for at most a million")
-    routed, where = grid.parts.policy.routed, (regime, staleness, steps, SEED)
+    where = (regime, staleness, steps, SEED)
     if as_json:
         updates = planned_updates(*where)
         rows = [
             {"update": update.update, "trajectories_by_lag": update.lags, "held": update.held} for update in updates
         ]
-        if routed:
-            for row, ages in zip(rows, routes_by_lag(settings.replay, *where), strict=True):
-                row["routes_by_lag"] = ages
         say(json.dumps(rows))
         return
     say(describe(*where))
-    if routed:
-        say(describe_routes(settings.replay, *where))
 
 
 VERB = Verb(
     plan,
     examples=(
         "vcpo-bench lab plan --regime minibatch --staleness 7",
-        "vcpo-bench lab plan --policy moe --replay r2 --regime inflight --staleness 4",
         'vcpo-bench lab plan --regime "async(clock=virtual,sampler=2,learner=1)"',
     ),
 )

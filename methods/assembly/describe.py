@@ -136,7 +136,6 @@ def _coefficients(method: Method, logs: torch.Tensor, sign: float) -> list[float
         reference_logp=behavior,
         entropy=torch.ones(shape, dtype=torch.float64),
         sum_pi_sq=torch.full(shape, 0.1, dtype=torch.float64),
-        router_shift=torch.zeros(shape, dtype=torch.float64),
         mask=torch.ones(shape, dtype=torch.bool),
         valid=torch.ones(shape[:-1], dtype=torch.bool),
         reward=torch.full(shape[:-1], max(sign, 0.0), dtype=torch.float64),

@@ -30,7 +30,7 @@ class Geometry:
     Attributes:
         edges: Of the triangle of sampler, anchor (the proximal policy) and current policy, the edges whose length
             matters: `sampler-current` (engine and lag together), `sampler-anchor`, `anchor-current`; beyond it
-            `reference-current`, `lag` (the count of updates), `weights` (their distance) and `routers` (theirs).
+            `reference-current`, `lag` (the count of updates) and `weights` (their distance).
         operators: What it does: `clip` (no gradient on the outward side), `mask` (none on either side), `weight`
             (multiplies the advantage), `pull` (acts without an advantage), `entropy`, `step` (scales the learning
             rate), `gradient` (changes it), `admission` (leaves rows out).
@@ -86,7 +86,6 @@ def _batch(seed: int, spread: float) -> Batch:
         reference_logp=near(),
         entropy=torch.rand(P, G, T, generator=generator, dtype=torch.float64),
         sum_pi_sq=torch.full((P, G, T), 0.2, dtype=torch.float64),
-        router_shift=torch.full((P, G, T), 0.02, dtype=torch.float64),
         mask=torch.ones(P, G, T, dtype=torch.bool),
         valid=torch.ones(P, G, dtype=torch.bool),
         reward=(sign > 0).double().squeeze(-1),
@@ -118,7 +117,6 @@ def _changed(batch: Batch) -> tuple[list[str], Batch]:
         add("version", "version", torch.full_like(batch.version, version))
     add("weights", "parameter_distance", torch.full((P, G), 0.9, dtype=torch.float64))
     add("weights", "update_norm", torch.tensor(2.1, dtype=torch.float64))
-    add("routers", "router_shift", torch.full((P, G, T), 0.2, dtype=torch.float64))
     fields_of_batch = [each.name for each in fields(batch) if isinstance(getattr(batch, each.name), Tensor)]
     stacked: dict[str, Any] = {f: torch.stack([getattr(one, f) for one in copies]) for f in fields_of_batch}
     return names, replace(batch, **stacked)
@@ -161,7 +159,7 @@ def _edges(method: Method, fields: set[str]) -> tuple[str, ...]:
         found.append("sampler-current")
     elif "proximal_logp" in fields:
         found.append("anchor-current")
-    names = {"reference_logp": "reference-current", "version": "lag", "weights": "weights", "routers": "routers"}
+    names = {"reference_logp": "reference-current", "version": "lag", "weights": "weights"}
     drift = {"weights"} if method.compensate is not None else set()
     return (*found, *(edge for name, edge in names.items() if name in fields | drift))
 
@@ -216,7 +214,6 @@ def _response(method: Method, size: float) -> tuple[Tensor, Tensor]:
         reference_logp=behavior,
         entropy=torch.ones_like(behavior),
         sum_pi_sq=torch.full_like(behavior, 0.1),
-        router_shift=torch.zeros_like(behavior),
         mask=torch.ones_like(behavior, dtype=torch.bool),
         valid=rows.bool(),
         reward=(sign > 0).double().squeeze(-1),

@@ -27,7 +27,6 @@ _TOKEN_FLOATS = (
     "reference_logp",
     "entropy",
     "sum_pi_sq",
-    "router_shift",
 )
 _DISTRIBUTIONS = ("vocabulary_logp", "behavior_vocabulary_logp")
 _ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
@@ -66,9 +65,6 @@ class Batch:
         reference_logp: `[..., P, G, T]` under a frozen reference policy.
         entropy: `[..., P, G, T]` entropy of the current policy at each token, nats.
         sum_pi_sq: `[..., P, G, T]` sum over the vocabulary of squared probabilities.
-        router_shift: `[..., P, G, T]` how far the routers of a mixture of experts have moved since they drew the token,
-            in nats, 0 or more: |log p(e) - log p_mu(e)|, the mean over layers and over the experts e that the behavior
-            policy mu used; p is the router's probability under the current policy, p_mu that under mu.
         vocabulary_logp: `[..., P, G, T, V]` log-probability of every token of the vocabulary under the current policy.
         behavior_vocabulary_logp: `[..., P, G, T, V]` that of the same tokens under the policy that sampled.
         score_norm_sq: `[..., P, G]` squared norm of the gradient of the row's summed log-probability, 0 or more.
@@ -96,7 +92,6 @@ class Batch:
     reference_logp: Tensor | None = None
     entropy: Tensor | None = None
     sum_pi_sq: Tensor | None = None
-    router_shift: Tensor | None = None
     vocabulary_logp: Tensor | None = None
     behavior_vocabulary_logp: Tensor | None = None
     score_norm_sq: Tensor | None = None

@@ -18,7 +18,6 @@ class MissingEvidence(MethodError):  # noqa: N818 - a name of the public API
 _SOURCES = {
     "score_norm_sq": "vcpo_bench.bench.score_norms.ScoreNorms measures score_norm_sq with one extra backward pass",
     "proximal_logp": "proximal_logp is logp at the first update on the batch",
-    "router_shift": "router_shift is recorded for a mixture of experts (vcpo-bench run --policy moe)",
     "vocabulary_logp": "vocabulary_logp is the log-probability of every token of the vocabulary, [P, G, T, V]",
     "behavior_vocabulary_logp": "behavior_vocabulary_logp is the same under the policy that sampled",
     "void_turn": "void_turn is recorded where a task has an environment (vcpo-bench run --task calc-text)",

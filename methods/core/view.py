@@ -16,9 +16,6 @@ from vcpo_bench.methods.core.phases import PhasedValues
 from vcpo_bench.methods.core.policy_ratio import PolicyRatio
 from vcpo_bench.methods.core.rows import Rows
 
-_DISTANCES = frozenset({"router_shift"})
-"""Fields of tokens that are 0 or more."""
-
 
 class EvidenceView(PhasedValues):
     """A batch on its way through a method. Parts read it; only `Method` changes it.
@@ -107,7 +104,6 @@ class EvidenceView(PhasedValues):
         Raises:
             MissingEvidence: The batch does not carry it.
             NonFiniteEvidence: It is not finite on a token in play.
-            BatchError: A distance is negative.
         """
         if name not in self._fields:
             self._fields[name] = self._token_field(name)
@@ -116,7 +112,7 @@ class EvidenceView(PhasedValues):
     def _token_field(self, name: str) -> Tensor:
         value = self.need(name).to(self.batch.logp.dtype) * self.rows.mask_float
         if math.isfinite(float(value.sum())):
-            return not_negative(name, value, value.dim() - 1) if name in _DISTANCES else value
+            return value
         given, largest = torch.where(self.rows.mask, self.need(name), 0.0), torch.finfo(value.dtype).max
         if self._nonfinite == "raise" or name not in POLICY_FIELDS.values():
             finite_where(self.batch, (name,), self.rows.mask)

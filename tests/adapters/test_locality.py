@@ -80,7 +80,6 @@ def batches() -> Iterator[Batch]:
             reference_logp=(logp - spread * normal(P, G, T)).clamp(max=-1e-3),
             entropy=torch.rand(P, G, T, generator=generator, dtype=torch.float64),
             sum_pi_sq=torch.rand(P, G, T, generator=generator, dtype=torch.float64),
-            router_shift=torch.rand(P, G, T, generator=generator, dtype=torch.float64) / 5,
             vocabulary_logp=torch.randn(P, G, T, 4, generator=generator, dtype=torch.float64).log_softmax(-1),
             behavior_vocabulary_logp=torch.randn(P, G, T, 4, generator=generator, dtype=torch.float64).log_softmax(-1),
             score_norm_sq=0.1 + torch.rand(P, G, generator=generator, dtype=torch.float64),
@@ -211,7 +210,7 @@ def test_the_measured_base_reads_versions() -> None:
 def test_needs_are_those_that_the_method_misses(method: Method, declared: Locality) -> None:
     batch = next(batches())
     optional = {"score_norm_sq", "sum_pi_sq", "entropy", "proximal_logp", "reference_logp"}
-    optional |= {"parameter_distance", "update_norm", "void_turn", "router_shift"}
+    optional |= {"parameter_distance", "update_norm", "void_turn"}
     optional |= {"vocabulary_logp", "behavior_vocabulary_logp"}
     bare = replace(batch, advantage=None, **dict.fromkeys(optional - declared.needs))
     assert isinstance(method(bare), Update)

@@ -60,7 +60,6 @@ def batch_of(shape: tuple[int, int, int]) -> Batch:
         reference_logp=near(),
         entropy=near().abs(),
         sum_pi_sq=near().exp(),
-        router_shift=near().abs() / 10,
         mask=torch.arange(T) < length,
         valid=torch.ones(P, G, dtype=torch.bool),
         reward=torch.randint(0, 2, (P, G), generator=generator).double(),

@@ -30,13 +30,3 @@ def test_as_json_every_update_says_its_lags() -> None:
     shown = json.loads(call("lab", "plan", "--staleness", "3", "--steps", "6", "--json").stdout)
     assert [one["update"] for one in shown] == list(range(6))
     assert list(shown[-1]["trajectories_by_lag"]) == ["3"]
-
-
-def test_a_mixture_of_experts_shows_its_routes() -> None:
-    arguments = ("lab", "plan", "--staleness", "3", "--steps", "6", "--policy", "moe", "--replay", "r2")
-    assert call(*arguments).stdout.splitlines()[-1].startswith("routes (r2) chosen by the learner when")
-    assert json.loads(call(*arguments, "--json").stdout)[-1]["routes_by_lag"] == {"3": 128}
-    assert "routes" not in call("lab", "plan", "--staleness", "3", "--steps", "6").stdout
-    refused = call("lab", "plan", "--replay", "r3")
-    assert refused.exit_code == 2
-    assert "use --policy moe" in refused.stderr

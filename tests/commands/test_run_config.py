@@ -37,7 +37,7 @@ def test_bad_configuration_files(tmp_path: Path, text: str, said: str) -> None:
 
 def test_off_is_a_word_although_yaml_reads_it_as_false(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    path.write_text("replay: off\nstack: off\n")
+    path.write_text("record: basic\nstack: off\n")
     result = call("run", "--config", str(path), "--dry-run")
     assert result.exit_code == 0, result.output
     path.write_text("methods: off\n")

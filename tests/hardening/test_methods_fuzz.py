@@ -66,7 +66,6 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
         "reference_logp": logp - tensor(logs, shape, dtype),
         "entropy": tensor(POSITIVE, shape, torch.float64),
         "sum_pi_sq": tensor((TINY, 0.1, 1.0), shape, dtype),
-        "router_shift": tensor((0.0, *POSITIVE), shape, dtype),
         "mask": tensor((True, True, False), shape, torch.bool),
         "valid": tensor((True, True, True, False), shape[:-1], torch.bool),
         "reward": tensor(rewards, shape[:-1], draw(st.sampled_from([dtype, torch.float64]))),

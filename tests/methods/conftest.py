@@ -32,7 +32,6 @@ def _batch(shape: tuple[int, ...] = (3, 4, 6), seed: int = 0, spread: float = 0.
         "reference_logp": logp - spread * normal(*shape),
         "entropy": normal(*shape).abs(),
         "sum_pi_sq": logp.exp() ** 2 + 0.05,
-        "router_shift": -0.1 * logp,
         "vocabulary_logp": normal(*shape, 5).log_softmax(-1),
         "behavior_vocabulary_logp": normal(*shape, 5).log_softmax(-1),
         "score_norm_sq": 0.1 + torch.rand(*shape[:-1], generator=generator, dtype=torch.float64),

@@ -30,7 +30,6 @@ from vcpo_bench.methods.core.reach import Scope
         ("gap-aware", "step on weights"),
         ("dc-asgd", "gradient on weights"),
         ("clip+lr-matched", "clip, weight, step on sampler-current, by token"),
-        ("rspo", "clip, weight on sampler-current, routers, by sequence"),
         ("sampo", "admission, clip, weight on sampler-current, by sequence"),
     ],
 )

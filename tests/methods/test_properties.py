@@ -79,7 +79,6 @@ def test_on_policy_data_gives_the_plain_policy_gradient(method: Method, make_bat
         proximal_logp=batch.logp,
         reference_logp=batch.logp,
         void_turn=~batch.valid,
-        router_shift=torch.zeros_like(batch.logp),
     )
     plain = Reinforce(extras=(*method.parts.admissions, method.parts.baseline, method.parts.aggregation))
     ours, theirs = method(same), plain(same).coefficients

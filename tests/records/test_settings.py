@@ -22,10 +22,8 @@ from vcpo_bench.records.settings import SETTINGS, CellSettings, LanguageModelSet
 CELL = CellConfig(method="clip", staleness=4, seed=0)
 SHARED = settings_of(CellSettings)
 FOR_MODELS = settings_of(LanguageModelSettings)
-EXPRESSIONS = {"optimizer": "sgd", "policy": "moe", "sampler": "generate"}
+EXPRESSIONS = {"optimizer": "sgd", "sampler": "generate"}
 """Other values of settings that are read by a grammar."""
-BESIDE: dict[str, dict[str, Any]] = {"replay": {"policy": "moe"}}
-"""What a setting does not go without."""
 SPEC = GridSpec(("clip", "vcpo"), (0, 4), (0, 1))
 
 
@@ -56,10 +54,10 @@ def wrong(one: Setting) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("name", sorted(SHARED.keys() - FOR_MODELS.keys()))
+@pytest.mark.parametrize("name", sorted(SHARED.keys() - FOR_MODELS.keys() - {"policy"}))
 def test_a_setting_reaches_every_cell(name: str) -> None:
     value = another(SETTINGS[name])
-    cells = plan_grid(replace(SPEC, settings=CellSettings(**{name: value} | BESIDE.get(name, {}))))
+    cells = plan_grid(replace(SPEC, settings=CellSettings(**{name: value})))
     assert {getattr(cell.config, name) for cell in cells} == {value}
 
 

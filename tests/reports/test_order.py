@@ -12,7 +12,7 @@ from vcpo_bench.reports.report import find_sections
 SHIPPED = [
     *("in-short", "scoreboard", "ranking", "learning-curves", "ess", "survival", "prediction", "failures", "threats"),
     *("episodes", "reward-lag", "ess-curves", "gradients", "stability", "ablation", "divergence", "realized-lag"),
-    *("lm-eval", "time", "probe", "turns", "routers", "protocol"),
+    *("lm-eval", "time", "probe", "turns", "protocol"),
 ]
 
 

@@ -27,8 +27,6 @@ def in_trl(method: Method) -> str:
         return "refused: asks how far the weights have moved"
     if locality.counts_turns:
         return "refused: asks what the turns were"
-    if locality.watches_routers:
-        return "refused: asks how far the routers have moved"
     if locality.centers_scores:
         return "refused: asks for the sampler's whole distributions"
     conditions = {
@@ -50,7 +48,6 @@ def in_verl(method: Method) -> str:
         "needs whole weights": "score_norm_sq" in locality.needs,
         "asks how far the weights have moved": locality.measures_drift,
         "asks what the turns were": locality.counts_turns,
-        "asks how far the routers have moved": locality.watches_routers,
         "asks for the sampler's whole distributions": locality.centers_scores,
     }
     for words, holds in refused.items():

@@ -82,7 +82,7 @@ coefficient that the method makes.
 | `sampler-current` | `pi/mu`: engine mismatch and lag in one ratio |
 | `sampler-anchor`, `anchor-current` | `prox/mu` and `pi/prox`: engine and older lag, and the drift since the anchor |
 | `reference-current` | `pi` against a frozen reference |
-| `lag`, `weights`, `routers` | the count of updates since sampling; how far the weights, or the routers, have moved |
+| `lag`, `weights` | the count of updates since sampling; how far the weights have moved |
 | clip | the gradient is off where the token would move further out |
 | mask | it is off for either direction, or by the sign of the advantage |
 | weight | the advantage is multiplied by something that varies with the ratio |
@@ -107,8 +107,7 @@ A step rule may also ask for `parameter_distance`, how far the weights are from 
 `update_norm`, what the last update would have moved at the full rate. The learner of `vcpo-bench run` then keeps the
 weights of the versions within the lag, in host memory and in checkpoints; other trainers refuse such rules.
 A mask may ask for `void_turn`, which episodes had a turn that was neither call nor answer: `vcpo-bench run` knows it
-where a task has an environment, and other trainers refuse. A method may ask for `router_shift`, how far the routers of
-a mixture of experts have moved: `vcpo-bench run --policy moe` records it, and other trainers refuse.
+where a task has an environment, and other trainers refuse.
 A regularizer may act on tokens that were not drawn, too (`vocabulary`), and ask for the whole distributions
 `vocabulary_logp` and `behavior_vocabulary_logp`: `vcpo-bench run` records them for built-in policies.
 

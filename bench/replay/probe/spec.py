@@ -44,8 +44,7 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
 
     Raises:
         UsageError: A checkpoint is beyond the run, a sample is too small, a method's update is not a function of fresh
-            data, the update due at a checkpoint consumes data of several policies, the sampler truncates, or the policy
-            is a mixture of experts.
+            data, the update due at a checkpoint consumes data of several policies, or the sampler truncates.
     """
     if not spec.steps:
         raise UsageError("--at: the list is empty; give at least one update, such as 50,150")
@@ -73,8 +72,6 @@ def _check_sampler(cell: RecordedCell) -> None:
             f"{cell.key}: {sampler} draws from a truncated distribution, so its samples of the current "
             "policy do not have the true gradient as their mean; probe a cell sampled without top_p and top_k"
         )
-    if cell.config.parts.policy.routed:
-        raise UsageError(f"{cell.key}: a probe replays no routes, so it cannot measure a mixture of experts")
 
 
 def _check_method(method: Method, schedule: StalenessSchedule) -> None:

@@ -36,9 +36,9 @@ def test_rows_are_means_over_seeds_without_controls() -> None:
 
 def test_rows_hold_the_settings_that_differ_from_the_defaults() -> None:
     assert [row["settings"] for row in ENTRY.rows] == [{"steps": 80}] * 2
-    of_both = rows_of(pd.concat([SCORES, SCORES]), [*SETTINGS, *([{"policy": "moe"}] * len(SCORES))])
+    of_both = rows_of(pd.concat([SCORES, SCORES]), [*SETTINGS, *([{"policy": "own"}] * len(SCORES))])
     assert sorted({settings_text(row["settings"]) for row in of_both}) == [
-        "300 updates of 16 prompts x 8 responses, policy moe",
+        "300 updates of 16 prompts x 8 responses, policy own",
         "80 updates of 16 prompts x 8 responses",
     ]
     assert [row["seeds"] for row in of_both] == [1, 2, 1, 2]

@@ -13,13 +13,13 @@ from vcpo_bench.analysis.comparability import DEFAULTS, NOT_SEPARATED
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid, skipped_methods
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.opening import longest_response
+from vcpo_bench.bench.cells.parts import SharedParts
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.policies.catalog import check_routers
+from vcpo_bench.bench.policies.embedded.tiny import Tiny
 from vcpo_bench.bench.policies.warm_start import TINY as TINY_POLICY
 from vcpo_bench.bench.policies.warm_start import WarmStart, save_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.running.order import waves
-from vcpo_bench.bench.running.pool.stacks import why_not_stacked
 from vcpo_bench.bench.running.run_grid import worker_count
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
 from vcpo_bench.bench.tasks import token_task
@@ -237,43 +237,20 @@ def test_an_optimizer_is_part_of_a_cell_and_no_old_key_moves() -> None:
         plan_grid(replace(plain, settings=CellSettings(optimizer="adam")))
 
 
-def test_policy_and_replay_are_part_of_a_cell_and_no_old_key_moves() -> None:
-    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), tasks=("chain",), controls=False)
-    (usual,) = plan_grid(plain)
-    assert plan_grid(replace(plain, settings=CellSettings(policy="tiny", replay="off")))[0].key == usual.key
-    cells = [
-        plan_grid(replace(plain, settings=CellSettings(policy="moe", replay=replay)))[0]
-        for replay in ("off", "r2", "r3")
-    ]
-    assert len({usual.key, *(cell.key for cell in cells)}) == 4
-    assert cells[2].config.label == "clip lag 0 seed 0 chain moe replay r3 lr 3e-4"
-    noisy = replace(plain, regimes=("fifo(router_noise=0.4)",), settings=CellSettings(policy="moe"))
-    assert plan_grid(noisy)[0].config.regime == "fifo(router_noise=0.4)"
-    assert why_not_stacked(cells[0].config) == "the policy moe has no stacked form"
+class Other(Tiny):
+    """The same network as another policy."""
+
+    name = "other"
 
 
-def test_what_needs_a_mixture_of_experts_is_refused_without_one() -> None:
+def test_a_policy_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), tasks=("chain",), controls=False)
-    with pytest.raises(UsageError, match=r"--replay r3: applies only to a mixture of experts.*--policy moe"):
-        plan_grid(replace(plain, settings=CellSettings(replay="r3")))
-    with pytest.raises(UsageError, match=r"--regime fifo\(router_noise=0.4\): router_noise applies only to a mixture"):
-        plan_grid(replace(plain, regimes=("fifo(router_noise=0.4)",)))
-    with pytest.raises(UsageError, match=r"--policy moe: a built-in policy, and --model names another"):
-        plan_grid(replace(plain, model="somewhere", settings=CellSettings(policy="moe")))
-    with pytest.raises(
-        UsageError, match=r"rspo: asks how far the routers.*policy tiny has no routers; use --policy moe"
-    ):
-        plan_grid(replace(plain, methods=("rspo",)))
-    assert "rspo" in skipped_methods(replace(plain, methods=("all",)))
-    assert plan_grid(replace(plain, methods=("rspo",), settings=CellSettings(policy="moe")))
-    with pytest.raises(
-        UsageError, match=r"rspo: .*, and routers of language models are not recorded; use --policy moe"
-    ):
-        check_routers("rspo", {"router_shift"}, TINY_POLICY, "a-model")
-    with pytest.raises(UsageError, match=r"unknown policy 'mo'.*moe"):
-        plan_grid(replace(plain, settings=CellSettings(policy="mo")))
-    with pytest.raises(UsageError, match=r"--replay r4: must be 'off', 'r2' or 'r3'"):
-        read_settings({"replay": "r4"})
+    with pytest.raises(UsageError, match=r"unknown policy 'moe'"):
+        plan_grid(replace(plain, settings=CellSettings(policy="moe")))
+    monkeypatch.setattr(SharedParts, "policy", Other())
+    with pytest.raises(UsageError, match=r"--policy other: a built-in policy, and --model names another"):
+        plan_grid(replace(plain, model="somewhere"))
+    assert plan_grid(plain)[0].config.label == "clip lag 0 seed 0 chain other lr 3e-4"
 
 
 def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:

@@ -198,7 +198,6 @@ def test_a_replay_that_computes_other_bits_says_from_where(tmp_path: Path, recor
         (AT, ["clip(anchor=proximal)"], {}, "proximal"),
         (AT, ["clip+lr-matched(to=vcpo)"], {}, "uses the step scales"),
         (AT, ["clip+gap-aware"], {}, "weights of past versions, which the run did not keep"),
-        (AT, ["rspo"], {}, "what the sampler's routers said, which the run did not record"),
     ],
 )
 def test_what_cannot_be_forked_is_refused(

@@ -3,15 +3,12 @@
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.catalog import POLICIES
-from vcpo_bench.bench.policies.routed import RoutedPolicy
 from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.samplers.base import PolicyEngine
 from vcpo_bench.bench.samplers.published import PublishedPolicy
-from vcpo_bench.bench.tasks import token_task
 
 PROMPTS = torch.zeros(2, 3, dtype=torch.int64)
 DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)
@@ -36,15 +33,6 @@ def test_a_sampler_that_is_not_well_ends_the_cell_with_its_own_words() -> None:
     engine.sampler.health = lambda: "out of memory"  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="out of memory"):
         engine.publish(1)
-
-
-def test_routers_are_coarse_in_the_sampler_alone() -> None:
-    """The learner's own policy is evaluated, and must draw as it scores."""
-    policy = POLICIES.parse("moe").untrained(token_task("chain"), 0)
-    engine = PublishedPolicy.under(REGIMES.parse("fifo(router_noise=0.4)"), policy, 0)
-    assert isinstance(policy, RoutedPolicy)
-    assert isinstance(engine.policy, RoutedPolicy)
-    assert (policy.router_noise, engine.policy.router_noise) == (0.0, 0.4)
 
 
 def test_a_regime_makes_its_sampler_with_all_it_asks_for() -> None:

@@ -19,10 +19,10 @@ PARTS = 8
 
 
 def every_method() -> list[str]:
-    """Every method of a fifo and a dense policy, and parts of every kind that keep state or read more evidence."""
+    """Every method of a fifo, and parts of every kind that keep state or read more evidence."""
     named = [parse_method(name) for name in method_names()]
     parts = ["clip+ess(base=measured)", "reinforce+gac", "clip+kl(beta=0.1)", "reinforce+entropy(beta=0.02)", "vcpo"]
-    texts = [method.canonical for method in named if not {"proximal_logp", "router_shift"} & method.needs]
+    texts = [method.canonical for method in named if "proximal_logp" not in method.needs]
     return list(dict.fromkeys([*texts, *(parse_method(part).canonical for part in parts)]))
 
 
@@ -33,14 +33,11 @@ def test_which_methods_are_never_in_a_stack_and_why() -> None:
     assert refused == dict.fromkeys(["dc-asgd", "drift-cap", "gap-aware", "update-norm"], weights)
     compared = set(every_method())
     left_out = {name for name in method_names() if parse_method(name).canonical not in compared}
-    assert left_out == {"decoupled", "rspo"}
-    # what they read exists only in cells that are not stacked: a regime with several updates a batch, or routers
+    assert left_out == {"decoupled"}
+    # what it reads exists only in cells that are not stacked: a regime with several updates a batch
     with pytest.raises(UsageError, match="needs a proximal policy"):
         build_trainer(cell("decoupled"))
-    with pytest.raises(AssertionError, match="only a mixture of experts has routers"):
-        alone(cell("rspo"), 1)
     assert "does not draw whole batches" in why_not_stacked(cell("decoupled", regime="minibatch", lag=1))
-    assert why_not_stacked(cell("rspo", policy="moe")) == "the policy moe has no stacked form"
 
 
 def check(methods: list[str], updates: int, **more: object) -> None:

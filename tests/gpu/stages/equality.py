@@ -94,10 +94,8 @@ def _disturbed(batch: Trajectories) -> Trajectories:
 
 
 def _where(method: str) -> dict[str, str]:
-    """The regime, policy and task that have what a method asks for."""
-    needs = parse_method(method).needs
-    routers = {"policy": "moe", "task": "chain"} if "router_shift" in needs else {}
-    return {"regime": "minibatch" if "proximal_logp" in needs else "fifo"} | routers
+    """The regime that has what a method asks for."""
+    return {"regime": "minibatch" if "proximal_logp" in parse_method(method).needs else "fifo"}
 
 
 def regimes(setup: Setup) -> dict[str, Any]:
