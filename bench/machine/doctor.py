@@ -12,7 +12,6 @@ import torch
 
 import vcpo_bench
 from vcpo_bench.bench.samplers.vllm_engine.releases import installed, parse
-from vcpo_bench.bench.sandbox.walls import strongest
 from vcpo_bench.errors import how_to_install
 
 EXTRAS = {
@@ -23,7 +22,6 @@ EXTRAS = {
     "tensorboard": (("tensorboard",), "--report-to tensorboard"),
     "mlflow": (("mlflow",), "--report-to mlflow"),
     "trackio": (("trackio",), "--report-to trackio"),
-    "tools": (("pydantic-monty",), "tasks whose calls run code, such as calc"),
 }
 TORCH_OF_VLLM = {(0, 24): (2, 11), (0, 26): (2, 11), (0, 27): (2, 13), (0, 32): (2, 13), (0, 33): (2, 14)}
 """First release of vLLM that requires this release of torch; the table in docs/vllm.md."""
@@ -60,19 +58,8 @@ def examine() -> Iterator[DoctorLine]:
             yield DoctorLine(extra, "absent", f"{', '.join(missing)}; for {purpose}: {how_to_install(extra)}")
         else:
             yield DoctorLine(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
-    yield _sandbox()
     if found_vllm := installed():
         yield fit(found_vllm[1], torch.__version__)
-
-
-def _sandbox() -> DoctorLine:
-    """What stands between code of a model and this machine."""
-    wall = strongest()
-    monty = _version("pydantic-monty")
-    text = f"around the interpreter: {wall.name + ', ' if wall.name else ''}{wall.meaning}"
-    if not monty:
-        return DoctorLine("sandbox", "absent", f"no interpreter, so that no code of a model is run; {text}")
-    return DoctorLine("sandbox", "ok", f"Monty {monty} interprets code of a model; {text}")
 
 
 def fit(vllm: str, ours: str) -> DoctorLine:

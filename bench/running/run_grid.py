@@ -120,8 +120,6 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     """
     for sampler in {cell.config.parts.sampler for cell in cells}:
         sampler.check_installed()
-    for task in {cell.config.parts.task for cell in cells}:
-        task.check_installed()
     if any(cell.config.model for cell in cells):
         with hf_packages():
             import_module("vcpo_bench.bench.policies.hf.loading")

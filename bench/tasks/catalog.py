@@ -30,14 +30,6 @@ class NamedTask(Component, ABC):
     in_turns: ClassVar[bool] = False
     scorer_version: ClassVar[int] = 1
 
-    @classmethod
-    def check_installed(cls) -> None:
-        """Refuse to run, before the first cell, where a package is missing.
-
-        Raises:
-            UsageError: It is.
-        """
-
     @property
     @abstractmethod
     def max_response(self) -> int:

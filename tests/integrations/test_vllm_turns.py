@@ -1,19 +1,16 @@
-"""A real vLLM engine draws the turns of a small Llama that runs code in the real sandbox: exact tokens, and a cell."""
+"""A real vLLM engine draws the turns of a small Llama that makes calls: exact tokens, and a cell."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 from patience import within
-from vllm_models import TOLERANCE, Watched, command_environment
-
-pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations vllm")
-
-import pyarrow.parquet as pq
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from vllm_models import TOLERANCE, Watched, command_environment
 
 from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
 from vcpo_bench.bench.samplers.vllm_server import URL_VARIABLE
@@ -154,7 +151,7 @@ def test_a_server_draws_turns_too(served: Path, regime: str) -> None:
     cell.trainer.close()
 
 
-def test_a_cell_is_trained_through_the_sandbox(warm: Path, tmp_path: Path) -> None:
+def test_a_cell_is_trained_in_turns(warm: Path, tmp_path: Path) -> None:
     arguments = ["run", "--model", str(warm), "--task", "calc-text", "--sampler", "vllm", "--methods", "vcpo"]
     arguments += ["--staleness", "1", "--seeds", "1", "--steps", "6", "--prompts", "8", "--responses", "4", "--lr"]
     arguments += ["1e-3", "--jobs", "1", "--no-controls", "--record", "diagnostics", "--out", str(tmp_path / "run")]

@@ -1,21 +1,21 @@
-"""calc-text: the task calc for language models, add and multiply by running code in a real sandbox."""
+"""calc-text: add and multiply by calls, for language models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vcpo_bench.bench.sandbox import check_installed
-from vcpo_bench.bench.tasks.calc import printed
 from vcpo_bench.bench.tasks.environment import Kind
 from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.tasks.text.dialogue import Dialogue
 from vcpo_bench.bench.tasks.text.items.generated import GeneratedTask
 from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
+from vcpo_bench.bench.tasks.text.scoring.expressions import evaluate
 
 _CALL, _ANSWER, _END, _ERROR = "?=;!"
+_RESULT = 4  # characters of a result that is shown
 
 
 class CalcDialogue(Dialogue):
-    """Runs the expression of a turn `?EXPRESSION;` in the sandbox."""
+    """Works out the expression of a turn `?EXPRESSION;`."""
 
     marks = _END
 
@@ -29,11 +29,11 @@ class CalcDialogue(Dialogue):
         return _END in text
 
     def reply(self, text: str) -> tuple[Kind, str]:
-        """What the expression prints, or `!` where that is no whole number or too long, or nothing was called."""
+        """The value of the expression, or `!` where that is no whole number or too long, or nothing was called."""
         said = text.partition(_END)[0]
         if not said.startswith(_CALL):
             return "void", _ERROR
-        shown = printed(said.removeprefix(_CALL))
+        shown = _shown(said.removeprefix(_CALL))
         return ("call", shown) if shown else ("malformed", _ERROR)
 
     def answered(self, text: str) -> bool:
@@ -43,26 +43,22 @@ class CalcDialogue(Dialogue):
 
 @dataclass(frozen=True, kw_only=True)
 class CalcText(GeneratedTask):
-    """The prompt asks for the sum or the product of two numbers of two digits, `12*34:`; a call runs as Python.
+    """The prompt asks for the sum or the product of two numbers of two digits, `12*34:`; a call works them out.
 
-    A turn `?12*34;` is a call: what the expression prints in the sandbox is inserted, at most four characters. A turn
+    A turn `?12*34;` is a call: the value of the expression is inserted, at most four characters. A turn
     `=408` that the policy ends with its end token is the answer. For character-level models: nothing in a prompt tells
-    the format, which the warm start teaches. Needs `pydantic-monty`.
+    the format, which the warm start teaches.
     """
 
     name = "calc-text"
-    summary = "calc for language models: add or multiply by a call that runs in a sandbox (an environment, 2 turns)"
+    summary = "add or multiply numbers of two digits by a call that works it out (an environment, 2 turns)"
     suits = "LM 1M new"
     in_turns = True
-
-    @classmethod
-    def check_installed(cls) -> None:
-        """See `NamedTask.check_installed`."""
-        check_installed()
+    scorer_version = 2  # the first ran calls as Python, which knows ** and // and prints 8/2 as 4.0
 
     @property
     def dialogue(self) -> CalcDialogue:
-        """The sandbox."""
+        """What works calls out."""
         return CalcDialogue()
 
     @property
@@ -84,5 +80,12 @@ class CalcText(GeneratedTask):
         return f"{_ANSWER}{item.answer}"
 
     def calls(self, item: Item) -> Sequence[tuple[str, str]]:
-        """The prompt, run."""
+        """The prompt, worked out."""
         return [(f"{_CALL}{item.prompt[:-1]}{_END}", item.answer)]
+
+
+def _shown(expression: str) -> str:
+    """The value of an expression: a whole number of at most four characters, else empty."""
+    found = evaluate(expression)
+    text = str(found.value) if found else ""  # a fraction has a stroke
+    return text if text.removeprefix("-").isdigit() and len(text) <= _RESULT else ""

@@ -11,7 +11,7 @@ from vcpo_bench.bench.cells.preset_file import preset_names
 from vcpo_bench.cli import app
 
 PRESETS = Path(vcpo_bench.__file__).parent / "configs"
-PAPERS = ("vcpo-gsm8k", "vcpo-math", "vcpo-tools", "vespo")
+PAPERS = ("vcpo-gsm8k", "vcpo-math", "vespo")
 
 
 def dry_run(*arguments: str) -> str:
@@ -36,7 +36,6 @@ def test_a_papers_preset_plans_without_model_data_or_gpu(name: str) -> None:
     [
         ("vcpo-gsm8k", {"prompts": 8, "responses": 8, "max-response": 2048, "steps": 500, "staleness": 12}),
         ("vcpo-math", {"prompts": 32, "responses": 16, "max-response": 2048, "steps": 500}),
-        ("vcpo-tools", {"prompts": 128, "responses": 16, "max-response": 12288, "steps": 500, "staleness": "0,2"}),
         ("vespo", {"prompts": 256, "responses": 8, "max-response": 15360, "steps": 1500, "regime": "minibatch"}),
     ],
 )

@@ -25,8 +25,6 @@ class Other(Tiny):
 
 @pytest.mark.parametrize(("kind", "name"), SHIPPED)
 def test_the_shipped_start_has_something_to_learn(kind: str, name: str) -> None:
-    if name == "calc":
-        pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations tools")
     task = token_task(name)
     start = read_warm_start(task, kind=POLICIES.parse(kind))
     measured = evaluate(start.policy, task)

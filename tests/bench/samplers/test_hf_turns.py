@@ -207,10 +207,10 @@ def test_an_engine_that_loses_a_request_is_an_error_and_is_left_empty(policy: An
 def test_an_error_of_the_environment_leaves_nothing_in_the_engine(policy: Any) -> None:
     class Broken(Talkative):
         def reply(self, text: str) -> tuple[Kind, str]:
-            raise OSError("no sandbox")
+            raise OSError("no connection")
 
     engine: Any = GreedyEngine(policy)
-    with pytest.raises(OSError, match="no sandbox"):
+    with pytest.raises(OSError, match="no connection"):
         draw_in_turns(engine, BoundDialogue(Broken(9), character_tokenizer()), PROMPTS, UNIFORMS, hf_models.EOS)
     assert not engine.flying
 

@@ -62,8 +62,6 @@ def test_a_turn_that_is_not_over_at_the_end_is_truncated() -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_environment_answers_what_the_script_says_it_does(name: str) -> None:
-    if name == "calc":
-        pytest.importorskip("pydantic_monty", reason="runs in .ci/integrations tools")
     task = token_task(name)
     assert isinstance(task, EnvironmentTask)
     prompts, responses, mask = task.demonstrations(0, 0, 20)

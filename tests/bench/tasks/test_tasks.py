@@ -109,7 +109,7 @@ def test_canonical(expression: str, canonical: str) -> None:
     ("expression", "message"),
     [
         ("chian", "unknown task 'chian'; did you mean chain"),
-        ("zzz", "unknown task 'zzz'; known: arithmetic, calc,"),
+        ("zzz", "unknown task 'zzz'; known: arithmetic, calc-text,"),
         ("", "a name is missing"),
         ("chain(8", "(at character"),
         ("chain(m=8)", "chain has no parameter 'm'. It takes: n (a whole number from 1 to 64)"),

@@ -39,12 +39,10 @@ class DataTask(TextTask):
 
     Class attributes:
         columns: Fields with text that every row has.
-        sample: Name of the built-in sample; empty: the task's own.
         hub: The data set on the Hugging Face hub, by split; empty: `data` must name a file.
     """
 
     columns: ClassVar[tuple[str, ...]]
-    sample: ClassVar[str] = ""
     hub: ClassVar[dict[Split, HubSet]] = {}
     data: str = text("hub", legal="hub, sample, a .jsonl or .parquet file, or a folder with train.* and test.* files")
     test: str = text("", legal="a .jsonl or .parquet file with held-out rows")
@@ -76,11 +74,6 @@ class DataTask(TextTask):
     def read(row: Row) -> Item | None:
         """The item of a row; None if the row has no answer that could be scored."""
 
-    @classmethod
-    def item_of(cls, row: Row) -> Item | None:
-        """What `read` makes of a row, with all that the policy is told beside it."""
-        return cls.read(row)
-
     def items(self, split: Split) -> Sequence[Item]:
         """All items of a split."""
         return self._splits.train if split == "train" else self._splits.held_out
@@ -92,7 +85,7 @@ class DataTask(TextTask):
 
     @cached_property
     def _source(self) -> RowSource:
-        sample = Path(inspect.getfile(type(self))).with_name("samples") / f"{self.sample or self.name}.jsonl"
+        sample = Path(inspect.getfile(type(self))).with_name("samples") / f"{self.name}.jsonl"
         return resolve(self.name, self.data, self.test, sample, bool(self.hub))
 
     @cached_property
@@ -131,7 +124,7 @@ def load_splits(kind: type[DataTask], source: RowSource, stamps: tuple[tuple[int
 
 
 def _items(kind: type[DataTask], rows: Sequence[Row], which: str) -> list[Item]:
-    items = [item for row in rows if (item := kind.item_of(row)) is not None]
+    items = [item for row in rows if (item := kind.read(row)) is not None]
     if len(items) < max(1, 0.9 * len(rows)):
         raise UsageError(
             f"{kind.name}: {len(items)} of {len(rows)} {which} rows have an answer that can be scored; "
