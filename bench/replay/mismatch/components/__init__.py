@@ -1,1 +1,0 @@
-"""One file per component of the mismatch."""
