@@ -8,6 +8,7 @@ from vcpo_bench.methods.assembly.catalog import METHODS, method_names, parse_met
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.bernoulli import two_tokens
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.naming.component import parameters
 from vcpo_bench.naming.errors import ParameterError
@@ -129,13 +130,16 @@ def coefficient_curve(expression: str, points: int = 61, span: float = 3.0) -> C
 def _coefficients(method: Method, logs: torch.Tensor, sign: float) -> list[float]:
     shape = (len(logs), 1, 1, 1)
     behavior = torch.full(shape, PROBABILITY, dtype=torch.float64).log()
+    current = behavior + logs.reshape(shape)
     batch = Batch(
-        logp=behavior + logs.reshape(shape),
+        logp=current,
         behavior_logp=behavior,
         proximal_logp=behavior,
         reference_logp=behavior,
         entropy=torch.ones(shape, dtype=torch.float64),
         sum_pi_sq=torch.full(shape, 0.1, dtype=torch.float64),
+        vocabulary_logp=two_tokens(current),
+        behavior_vocabulary_logp=two_tokens(behavior),
         mask=torch.ones(shape, dtype=torch.bool),
         valid=torch.ones(shape[:-1], dtype=torch.bool),
         reward=torch.full(shape[:-1], max(sign, 0.0), dtype=torch.float64),

@@ -13,6 +13,7 @@ from torch import Tensor
 from vcpo_bench.methods.assembly.catalog import parse_method
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.bernoulli import two_tokens
 
 P, G, T = 2, 3, 6
 """Sizes of the batches it is measured on."""
@@ -86,6 +87,8 @@ def _batch(seed: int, spread: float) -> Batch:
         reference_logp=near(),
         entropy=torch.rand(P, G, T, generator=generator, dtype=torch.float64),
         sum_pi_sq=torch.full((P, G, T), 0.2, dtype=torch.float64),
+        vocabulary_logp=two_tokens(logp),
+        behavior_vocabulary_logp=two_tokens(logp - 0.1),
         mask=torch.ones(P, G, T, dtype=torch.bool),
         valid=torch.ones(P, G, dtype=torch.bool),
         reward=(sign > 0).double().squeeze(-1),
@@ -214,6 +217,8 @@ def _response(method: Method, size: float) -> tuple[Tensor, Tensor]:
         reference_logp=behavior,
         entropy=torch.ones_like(behavior),
         sum_pi_sq=torch.full_like(behavior, 0.1),
+        vocabulary_logp=two_tokens(behavior + logs),
+        behavior_vocabulary_logp=two_tokens(behavior),
         mask=torch.ones_like(behavior, dtype=torch.bool),
         valid=rows.bool(),
         reward=(sign > 0).double().squeeze(-1),

@@ -151,3 +151,42 @@ def test_coefficients_are_minus_the_gradient_of_the_loss(make_batch: Make, text:
         found = parse_method(text)(batch).coefficients
         scale = max(1.0, float(gradient.abs().max()))
         assert float((found + gradient).abs().max()) <= 1e-12 * scale, (seed, text)
+
+
+# -- ACRL: a weight with memory ----------------------------------------------------------------------------------------
+
+
+def acrl_weight(row: Row, gap: float, first: float) -> Tensor:
+    return (0.65 * row["A"].sign() * (1 - gap / first) * ratio(row).log().detach()).clamp(-20, 20).exp()
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("base", ["", "clip+"])
+def test_acrl_is_the_gradient_of_its_loss_at_three_updates(make_batch: Make, regime: str, base: str) -> None:
+    state: dict[str, Tensor] = {}
+    first = 0.0
+    for seed in range(3):
+        batch = batch_of(make_batch, regime, seed)
+        batch = replace(batch, logp=batch.logp.clamp(max=0), behavior_logp=batch.behavior_logp.clamp(max=0))
+        logp = batch.logp.clone().requires_grad_()
+        rows = rows_of(batch, logp)
+        gaps = torch.cat([(row["logp"].exp() - row["mu"].exp()).abs() for row in rows]).detach()
+        gap = float(gaps.mean())
+        first = first or gap
+        loss = torch.zeros((), dtype=torch.float64)
+        for row in rows:
+            inner = ppo(ratio(row), row["A"], 0.2, 0.2) if base else -row["A"] * row["logp"]
+            loss = loss + (acrl_weight(row, gap, first) * inner).sum()
+        (gradient,) = torch.autograd.grad(loss, logp)
+        update = parse_method(f"{base}acrl+token-sum")(replace(batch, state=state))
+        state = dict(update.state)
+        scale = max(1.0, float(gradient.abs().max()))
+        assert float((update.coefficients + gradient).abs().max()) <= 1e-12 * scale
+        assert gap >= 1e-4
+
+
+def test_acrl_is_plain_until_the_policies_differ(make_batch: Make) -> None:
+    batch = make_batch(spread=0.0)
+    update = parse_method("acrl+token-sum")(batch)
+    assert torch.equal(update.coefficients, parse_method("reinforce+token-sum")(batch).coefficients)
+    assert float(update.state["acrl.reference"]) == 0.0

@@ -130,10 +130,9 @@ Published methods that are not here, with the reason. Nothing is rebuilt from an
 - The anchor by moving average of the weights (2605.12070; PPO-EWMA 2110.00641): needs a second copy of the policy and a
   forward pass under it at every update.
 - SAO (2607.07508): has a value model. Jackpot (2602.06107): rejects while sampling.
-- SIS (2607.04728): a token that passes a rejection test counts with weight 1; of the test only a port by others could
-  be read, and whether it normalizes over the sampler's top-k is not said in the abstract.
-- MIPU (2606.29526): accepts an update by a proxy for the gap to the inference policy, which could not be read.
-- ACRL (2607.24062): how it measures the discrepancy that it controls could be read in summaries only.
+- MIPU (2606.29526), whose first step is `dual-clip(anchor=proximal)+token-tis(of=proximal)`: its acceptance test draws
+  validation responses from the new weights, compares -mean(rho A) with a tolerance, and else restores the old weights.
+  A method sees one batch and restores nothing.
 - HISPO and tlm-DRE (September 2026): no text found.
 """
 
