@@ -30,6 +30,10 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "results publish A --out O": (*READING,),
     "lab calibrate A --out O": (*READING, "judging signals", "smoothing signals", "tuning without some of the runs"),
     "lab calibrate LOG --out O": ("reading logs",),
+    "lab mismatch --prompts 2 --responses 2 --components lag(2),head(bf16)": (
+        "updates of lag",
+        "sampling on each path",
+    ),
     "lab audit-lag KEPT": ("checking pushes",),
     "lab audit-lag DUMPS --honest 5": ("reading dumps", "testing dumps"),
 }

@@ -1,4 +1,4 @@
-"""A real vLLM engine: each way a push goes wrong is found, and clean pushes raise no alarm."""
+"""A real vLLM engine: each way a push goes wrong is found, clean pushes raise no alarm, and the gap by component."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from vllm_models import config, save_model
+from vllm_models import TOLERANCE, config, save_model
 
 from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.replay.mismatch import COMPONENTS, attribute, open_setup
 from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict
 from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
@@ -158,3 +159,18 @@ def test_a_stale_prefix_cache_is_found_and_named(model: Path, monkeypatch: pytes
         local_engine._open.popitem()[1].close()
     assert all(finding.false for finding in found), [finding.text() for finding in found]
     assert all("a stale prefix cache" in finding.text() for finding in found)
+
+
+def test_the_mismatch_of_the_engine_by_component(model: Path) -> None:
+    setup = open_setup(config(model, prompts=4, responses=4), model, 0)
+    setup.older = {name: weight + 0.01 * torch.randn_like(weight) for name, weight in setup.exact.weights.items()}
+    try:
+        chosen = [COMPONENTS.parse(text) for text in ("weights", "head", "kv-cache", "batching", "top-p", "lag(2)")]
+        found = attribute(setup, chosen, [8])
+    finally:
+        setup.close()
+    sd = {row.path: row.gap.sd for row in found.rows if row.gap}
+    assert sd["exact path"] < TOLERANCE
+    assert sd["batching"] < TOLERANCE
+    assert all(sd[name] > 10 * sd["exact path"] for name in ("weights", "head", "lag(k=2)")), sd
+    assert [row.path for row in found.rows if row.why_not] == ["kv-cache", "top-p"]
