@@ -7,17 +7,22 @@ from vcpo_bench.bench.tasks.text.base import Item, Split
 from vcpo_bench.bench.tasks.text.items.data_task import DataTask
 from vcpo_bench.bench.tasks.text.items.rows import HubSet, Row
 from vcpo_bench.bench.tasks.text.scoring.boxed import last_boxed
+from vcpo_bench.bench.tasks.text.scoring.judges import OWN, full_name, judge_named
 from vcpo_bench.bench.tasks.text.scoring.math_answers import same_answer
+from vcpo_bench.naming.parameters import text
 
 _INSTRUCTION = r"Reason step by step, and put the final answer in \boxed{}."
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompetitionMath(DataTask):
-    r"""A response is right if its last `\boxed{...}` holds the answer in the sense of `same_answer`.
+    r"""A response is right if its last `\boxed{...}` holds the answer in the sense of its judge.
 
     Rows have `problem` and `solution`; the gold answer is `answer` if the row has one, else the last box of the
     solution. `hub` is MATH to train on and MATH-500 held out.
+
+    Attributes:
+        judge: `own` (`same_answer`: strict, evaluates nothing) or `math-verify` (a package, see `judges`: lenient).
     """
 
     name = "math"
@@ -28,11 +33,21 @@ class CompetitionMath(DataTask):
         "train": HubSet("DigitalLearningGmbH/MATH-lighteval", "default", "train"),
         "held_out": HubSet("HuggingFaceH4/MATH-500", "default", "test"),
     }
+    judge: str = text(OWN, legal="own or math-verify")
 
     @property
     def max_response(self) -> int:
         """Room for a worked solution."""
         return 2048
+
+    def __post_init__(self) -> None:
+        """Complete the name of the judge with its version, which is part of the canonical name.
+
+        Raises:
+            UsageError: There is no such judge, or no such data.
+        """
+        super().__post_init__()
+        object.__setattr__(self, "judge", full_name(self.judge))
 
     @staticmethod
     def read(row: Row) -> Item | None:
@@ -45,7 +60,7 @@ class CompetitionMath(DataTask):
     def score(self, item: Item, text: str) -> float:
         """1 if the last box holds the answer, else 0."""
         boxed = last_boxed(text)
-        return float(boxed is not None and same_answer(item.answer, boxed))
+        return float(boxed is not None and judge_named(self.judge)(item.answer, boxed))
 
     def demonstration(self, item: Item) -> str:
         """The worked solution of the data."""

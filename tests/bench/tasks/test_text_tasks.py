@@ -13,12 +13,13 @@ from vcpo_bench.bench.tasks.text import Item, TextTask, text_task
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
 from vcpo_bench.bench.tasks.text.items.data_task import DataTask
 from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
+from vcpo_bench.bench.tasks.text.scoring import judges
 from vcpo_bench.errors import UsageError
 
 EXPRESSIONS = [
     f"{name}(data=sample)" if issubclass(kind, DataTask) else name
     for name, kind in TASKS.kinds.items()
-    if issubclass(kind, TextTask)
+    if issubclass(kind, TextTask) and name != "reasoning-gym"  # its package is optional
 ] + [
     "arithmetic(terms=8,largest=999)",
     "countdown(numbers=3,largest=9,target=50,style=bare)",
@@ -90,6 +91,7 @@ def first_item(expression: str) -> tuple[TextTask, Item]:
         ("arithmetic(1)", "terms must be a whole number from 2 to 8"),
         ("arithmetic(largest=0)", "largest must be a whole number from 1 to 999"),
         ("math(data=sample,scorer=2)", "has scorer 1 of math only"),
+        ("math(data=sample,judge=best)", "choose own or math-verify"),
         ("arithmetic(terms=2,terms=3)", "terms is given twice"),
         ("chain", "drop --model, or choose a text task (arithmetic,"),
     ],
@@ -193,3 +195,13 @@ def test_arithmetic_lengths_vary_and_the_answer_is_the_value() -> None:
     lengths = {len(task.demonstration(item)) for item in items}
     assert min(lengths) <= 3
     assert max(lengths) >= 20
+
+
+def test_a_judge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(package: str) -> str:
+        raise judges.PackageNotFoundError(package)
+
+    monkeypatch.setattr(judges, "version", missing)
+    with pytest.raises(UsageError, match="pip install math-verify"):
+        text_task("math(data=sample,judge=math-verify)")
+    assert text_task("math(data=sample,judge=own)").canonical == "math(data=sample)"

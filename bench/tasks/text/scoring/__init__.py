@@ -1,1 +1,1 @@
-"""Scoring of text answers: numbers, expressions, LaTeX."""
+"""Scoring of text answers: numbers, expressions, LaTeX, judges."""
