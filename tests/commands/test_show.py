@@ -66,7 +66,7 @@ def test_unknown_names_are_one_line_of_one_form_with_the_closest(kind: str) -> N
 def test_an_unknown_kind_is_one_line_with_the_closest() -> None:
     result = call("show", "mehtod", "clip")
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: unknown kind 'mehtod'; did you mean method? Known: analysis, detector, ")
+    assert result.stderr.startswith("error: unknown kind 'mehtod'; did you mean method? Known: analysis, component, ")
     assert result.stderr.count("\n") == 1
 
 

@@ -133,3 +133,12 @@ def test_a_tracker_that_hangs_costs_a_warning(tmp_path: Path, name: str) -> None
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert f"{name}: no heartbeat for 2 seconds; the run continues without it" in line
+
+
+def test_a_kill_while_mlflow_makes_its_database_does_no_harm(tmp_path: Path) -> None:
+    out, home = tmp_path / "run", tmp_path / "home"
+    command = [*tracked_runs.RUN, "--steps", "30", "--out", str(out), "--report-to", "mlflow"]
+    tracked_runs.killed_once(command, home, lambda: list(out.glob("mlflow/*/mlflow.db")))
+    assert not (out / "mlflow" / "mlflow.db").exists()
+    done = tracked_runs.run(30, out, "mlflow", home)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,10 +47,24 @@ class MLflow(Tracker):
 
         logging.getLogger("alembic").setLevel(logging.WARNING)  # it too tells of each table it makes
         files = self.kept(folder.resolve())
+        _make_database(files / "mlflow.db")
         client = MlflowClient(f"sqlite:///{files / 'mlflow.db'}")
         known = client.get_experiment_by_name(self.experiment)
         number = known.experiment_id if known else client.create_experiment(self.experiment, (files / "files").as_uri())
         return MLflowConnection(client, number)
+
+
+def _make_database(path: Path) -> None:
+    """Make a database where there is none: aside, since MLflow cannot go on with one that a kill left half made."""
+    from mlflow.tracking import MlflowClient
+
+    if path.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=path.parent) as draft:
+        whole = Path(draft) / path.name
+        MlflowClient(f"sqlite:///{whole}").search_experiments()
+        with suppress(FileExistsError):  # another process was faster
+            os.link(whole, path)
 
 
 class MLflowConnection(Connection):
