@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vcpo_bench.bench.policies.cached_decoder import CachedDecoder
 from vcpo_bench.bench.policies.tiny.network import Block, Transformer
 
 
@@ -27,7 +26,7 @@ class _Layer(NamedTuple):
     down: Tensor
 
 
-class Decoder(CachedDecoder):
+class Decoder:
     """The state of decoding B responses: weights, key-value cache, position.
 
     When the weights change, make a new one, or `reload` them and continue on the cache of the old ones.
@@ -40,6 +39,8 @@ class Decoder(CachedDecoder):
 
     Attributes:
         first: Logits of the first token of each response, [V, B].
+        caches: Keys and values, one tensor per layer.
+        position: Positions filled so far; of the next token fed.
     """
 
     def __init__(self, network: Transformer, prompts: Tensor, rows: int, length: int) -> None:
@@ -51,6 +52,19 @@ class Decoder(CachedDecoder):
         shape = (2, config.heads, config.width // config.heads, self.position + length - 1, rows)
         self.caches = [torch.empty(shape, device=network.device) for _ in self.blocks]
         self.first = self._prefill(prompts, rows // prompts.shape[0])
+
+    @property
+    def room(self) -> int:
+        """Steps for which the cache has room."""
+        return self.caches[0].shape[-2] - self.position
+
+    def keep(self, rows: Tensor) -> None:
+        """Keep only these rows, int64 [rows]; later steps take and return them in that order."""
+        past = self.position
+        for index, cache in enumerate(self.caches):
+            kept = cache.new_empty(*cache.shape[:-1], len(rows))
+            kept[..., :past, :] = cache[..., :past, :].index_select(-1, rows)
+            self.caches[index] = kept
 
     def _prefill(self, prompts: Tensor, group: int) -> Tensor:
         """Put keys and values of the prompts into the cache, repeated for each row of a group -> `first`."""
