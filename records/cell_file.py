@@ -16,10 +16,6 @@ from vcpo_bench.records.settings import SETTINGS
 _IDENTITY = ("task", "method", "regime", "staleness", "lr", "seed", "steps")
 
 
-def _is_message(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
@@ -28,15 +24,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 Check = tuple[Callable[[object], bool], str]
-_MESSAGE: Check = (_is_message, "a text")
+_MESSAGE: Check = (lambda value: isinstance(value, str), "a text")
 _COUNT: Check = (_is_count, "a whole number from 0 on")
 _NUMBER: Check = (_is_number, "a finite number")
-_TRUTH: Check = (_is_truth, "true or false")
+_TRUTH: Check = (lambda value: isinstance(value, bool), "true or false")
 _MAPPING: Check = (lambda value: isinstance(value, dict), "an object")
 
 _FACTS: dict[str, Check] = {

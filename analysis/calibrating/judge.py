@@ -105,7 +105,7 @@ def rates(given: Material, deals: Sequence[HeldOut]) -> pd.DataFrame:
     `median_lead` (of all announcements), `n_dips`, `dips_alarmed` (mean number). Intervals are over configurations;
     they do not include how the thresholds would differ on other runs.
     """
-    names = sorted({name for one in deals for name in one.alarms}, key=_any_first)
+    names = sorted({name for one in deals for name in one.alarms}, key=lambda name: (name != ANY, name))
     return pd.DataFrame([_row(name, _mean(name, given, deals), given.study) for name in names])
 
 
@@ -137,10 +137,6 @@ def rate_of(row: pd.Series, name: str) -> Rate | None:
     """A rate of a row of `rates`; None: not measured."""
     value = row[name]
     return None if pd.isna(value) else Rate(float(value), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
-
-
-def _any_first(name: str) -> tuple[bool, str]:
-    return name != ANY, name
 
 
 def _mean(name: str, given: Material, deals: Sequence[HeldOut]) -> _Mean:

@@ -88,7 +88,7 @@ def _write(results: Results, kept: Mapping[str, Mapping[str, Any]], fresh: pd.Da
     for key, path in zip(results.cells["key"], results.cells["path"], strict=True):
         seal = results.seals.get(path)
         if seal is not None and key not in damaged and seal.files.keys() >= set(_READ):
-            by_folder[_folder(path)][key] = _entry(seal, rows[key])
+            by_folder[Path(path).parents[1]][key] = _entry(seal, rows[key])
     for folder, entries in by_folder.items():
         with suppress(OSError):  # results of others, a read-only or a full disk
             if entries:
@@ -98,11 +98,6 @@ def _write(results: Results, kept: Mapping[str, Mapping[str, Any]], fresh: pd.Da
 def _entry(seal: CellSeal, facts: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in facts.items()}
     return {"cell": seal.checksum, "facts": plain}
-
-
-def _folder(path: str) -> Path:
-    """The results folder of a cell."""
-    return Path(path).parents[1]
 
 
 def _read(file: Path) -> dict[str, dict[str, Any]]:

@@ -129,17 +129,17 @@ def _read_trace(text: str) -> tuple[int, ...]:
     return lags
 
 
-def _write_trace(lags: Sequence[int]) -> str:
-    return f"[{' '.join(map(str, lags))}]"
-
-
 def _check_trace(lags: Any) -> None:
     if not isinstance(lags, tuple) or any(not isinstance(lag, int) or lag < 0 for lag in lags):
         raise ValueError("must be a tuple of whole numbers, 0 or more")
 
 
 _TRACE = Parameter(
-    "a file of lags (whole numbers, 0 or more), or [0 3 3 1]", _read_trace, _write_trace, _check_trace, "custom"
+    "a file of lags (whole numbers, 0 or more), or [0 3 3 1]",
+    _read_trace,
+    lambda lags: f"[{' '.join(map(str, lags))}]",
+    _check_trace,
+    "custom",
 )
 
 

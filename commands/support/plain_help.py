@@ -14,11 +14,7 @@ def hide_types(parameters: list[Any]) -> None:
     """Let arguments and switches show no type: their metavar, or their name, says what they are."""
     for parameter in parameters:
         if parameter.param_type_name == "argument" or parameter.name in _SWITCHES:
-            parameter.display_type_rich = _nothing
-
-
-def _nothing(**_: object) -> None:
-    return None
+            parameter.display_type_rich = lambda **_: None
 
 
 class PlainHelp(TyperCommand):

@@ -26,7 +26,7 @@ def advice_text(found: Recommendation, can_tune: bool) -> str:
         _earned(found),
         [(TUNE if can_tune else INSURE).format(**facts()), SURE],
         _length(found),
-        _published(found),
+        ["Papers and reports, nearest lag first (their models, their settings):", *map(_row, found.published)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
@@ -75,10 +75,6 @@ def _length(found: Recommendation) -> list[str]:
         "the batch.",
         "Ours were short, with larger ratios per token: what they say about token clips may not carry over.",
     ]
-
-
-def _published(found: Recommendation) -> list[str]:
-    return ["Papers and reports, nearest lag first (their models, their settings):", *map(_row, found.published)]
 
 
 def _row(row: Published) -> str:

@@ -60,12 +60,8 @@ def diagnosis_page(found: Diagnosis) -> str:
         leading=panels[:first],
         panels=panels[first:],
         style=Markup(style),
-        has_onset=_has_onset(found),
+        has_onset=not math.isnan(found.onset),
     )
-
-
-def _has_onset(found: Diagnosis) -> bool:
-    return not math.isnan(found.onset)
 
 
 def _panels(found: Diagnosis) -> list[SignalPanel]:
