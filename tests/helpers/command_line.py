@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from vcpo_bench.bench.running.cell.run_stack import run_stack
 from vcpo_bench.bench.running.cell_job import CellJob
 from vcpo_bench.bench.running.observers import GridObserver
-from vcpo_bench.bench.running.pool import run_here
+from vcpo_bench.bench.running.schedulers import local
 from vcpo_bench.cli import app
 from vcpo_bench.commands.support.verb import GROUPS, Verb, as_command, find_verbs
 
@@ -58,7 +58,7 @@ def trained_here() -> Iterator[None]:
             run_stack(list(job.cells), job.cells_folder, job.keep_every, emit, job.make_observer)
         return ended.count("error")
 
-    with patch.object(run_here, "run_jobs", run_jobs):
+    with patch.object(local, "run_jobs", run_jobs):
         yield
 
 

@@ -9,7 +9,9 @@ from typing import ClassVar
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.pool.run_here import run_here
+from vcpo_bench.bench.running.order import waves
+from vcpo_bench.bench.running.pool.pool import run_jobs
+from vcpo_bench.bench.running.pool.stacks import stacks
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
 
 
@@ -25,5 +27,9 @@ class Local(Launcher):
         """Nothing can be missing."""
 
     def run(self, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver) -> int:
-        """Run cells in a pool of `options.jobs` processes."""
-        return run_here(cells, options, observer)
+        """Run cells in a pool of `options.jobs` processes, in an order in which none waits for another."""
+        failed = 0
+        for wave in waves(cells):
+            groups = stacks(wave, options.stack, observer.message) if options.stack else [(cell,) for cell in wave]
+            failed += run_jobs(options.cell_jobs(groups), options.jobs, observer)
+        return failed
