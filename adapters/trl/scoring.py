@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from vcpo_bench.adapters.locality import PROXY
 from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
+from vcpo_bench.bench.score_norms.sharing import Contribution
 from vcpo_bench.errors import UsageError
 
 
@@ -25,12 +26,14 @@ class Scores:
         entropy: `[B, T]` nats.
         sum_pi_sq: `[B, T]` sum over the vocabulary of squared probabilities, where asked for.
         score_norm_sq: `[B]` squared norm of the gradient of the row's summed log-probability, where asked for.
+        left: What the norms left, from which the gradient can be had.
     """
 
     logp: Tensor
     entropy: Tensor
     sum_pi_sq: Tensor | None = None
     score_norm_sq: Tensor | None = None
+    left: Sequence[Contribution] = ()
 
 
 class Scorer:
@@ -57,24 +60,28 @@ class Scorer:
                 self._norms = ScoreNorms(trainer.model)
             except InexactError as error:
                 raise UsageError(f"exact score norms are impossible for this model ({error}): {PROXY}") from None
+        # elsewhere the trainer's fused head and the model's own round differently
+        single = all(parameter.dtype is torch.float32 for parameter in trainer.model.parameters())
+        self._one_pass = single and trainer.accelerator.mixed_precision == "no"
 
     @torch.no_grad()
-    def score(self, inputs: Mapping[str, Any], rows: int | None = None) -> Scores:
+    def score(self, inputs: Mapping[str, Any]) -> Scores:
         """Everything the method asks for, under the current weights.
 
         Args:
             inputs: Samples of this rank.
-            rows: Largest number of rows in one forward pass; None: all.
         """
+        if self._norms is not None:
+            of_norms = self._score_with_norms(self._norms, inputs)
+            if self._one_pass:
+                return of_norms
         with _evaluating(self._trainer.model) as model, _outputs_of(model) as outputs:
-            logp, entropy = self._forward(model, inputs, rows=rows, entropy=True)
+            logp, entropy = self._forward(model, inputs, rows=None, entropy=True)
         squares = [output.log_sum_sq_probs[:, -logp.shape[1] :].exp() for output in outputs] if self._squares else None
-        return Scores(
-            logp=logp,
-            entropy=entropy,
-            sum_pi_sq=None if squares is None else torch.cat(squares),
-            score_norm_sq=None if self._norms is None else self._squared_norms(self._norms, inputs),
-        )
+        found = Scores(logp=logp, entropy=entropy, sum_pi_sq=None if squares is None else torch.cat(squares))
+        if self._norms is None:
+            return found
+        return replace(found, score_norm_sq=of_norms.score_norm_sq, left=of_norms.left)
 
     @torch.no_grad()
     def logp(self, inputs: Mapping[str, Any], rows: int) -> Tensor:
@@ -95,20 +102,27 @@ class Scorer:
         return logp, entropies
 
     @torch.enable_grad()
-    def _squared_norms(self, norms: ScoreNorms, inputs: Mapping[str, Any]) -> Tensor:
-        """`[B]`. The plain head is used: the trainer's fused one hides the layer's inputs from `ScoreNorms`."""
+    def _score_with_norms(self, norms: ScoreNorms, inputs: Mapping[str, Any]) -> Scores:
+        """The plain head is used: the trainer's fused one hides the layer's inputs from `ScoreNorms`."""
         ids, attended, width = _whole(inputs)
-        mask = loss_mask(inputs)
         with _evaluating(self._trainer.model) as model, self._trainer.accelerator.autocast(), norms.record():
             logits = model(input_ids=ids, attention_mask=attended, use_cache=False).logits[:, -width - 1 : -1]
-            scaled = logits.float() / self._trainer.temperature
-            logp = scaled.log_softmax(-1).gather(-1, ids[:, -width:].unsqueeze(-1)).squeeze(-1)
+            every = (logits.float() / self._trainer.temperature).log_softmax(-1)
+            logp = every.gather(-1, ids[:, -width:].unsqueeze(-1)).squeeze(-1)
         try:
-            squared = norms.squared_norms(logp, mask)
+            squared = norms.squared_norms(logp, loss_mask(inputs))
         except InexactError as error:
             raise UsageError(f"exact score norms are impossible for this model ({error}): {PROXY}") from None
+        left = norms.contributions()
         norms.release()
-        return squared
+        every = every.detach()
+        return Scores(
+            logp=logp.detach(),
+            entropy=-torch.linalg.vecdot(every.exp(), every),
+            sum_pi_sq=(2 * every).exp().sum(-1) if self._squares else None,
+            score_norm_sq=squared,
+            left=left,
+        )
 
 
 def loss_mask(inputs: Mapping[str, Any]) -> Tensor:

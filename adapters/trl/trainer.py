@@ -20,6 +20,7 @@ from vcpo_bench.adapters.trl.groups import micro_batches, order_of_rows
 from vcpo_bench.adapters.trl.lag import LagQueue, PromptStream, Samples
 from vcpo_bench.adapters.trl.optimizer_step import OptimizerStep
 from vcpo_bench.adapters.trl.refusals import check
+from vcpo_bench.adapters.trl.reuse import Budget, Kept, loss_from
 from vcpo_bench.adapters.trl.scoring import Scorer, loss_mask
 from vcpo_bench.methods import Method
 
@@ -59,8 +60,9 @@ class MethodGRPOTrainer:
         self._locality = locality_of(self.method)
         self._scorer = Scorer(trainer, self._locality.needs)
         self._coefficients = Coefficients(self.method, trainer.max_completion_length)
-        trained = [parameter for parameter in trainer.model.parameters() if parameter.requires_grad]
-        self.optimizer_step = OptimizerStep(self.method, trained)
+        self._budget = Budget(trainer)
+        self._kept: dict[int, Kept] = {}
+        self.optimizer_step = OptimizerStep(self.method, self._budget.parameters)
         self._queue = LagQueue(self.lag, self._sample_ahead)
         self._stream: PromptStream | None = None
         generated = self.args.steps_per_generation * trainer.num_iterations
@@ -68,6 +70,7 @@ class MethodGRPOTrainer:
         self._one_update = not self.lag and generated == self.args.gradient_accumulation_steps
         self._sampled_groups = 0
         self._rewards: Tensor | None = None
+        self._place = 0
         self.rows: StepRows | None = None
         self.decision: Decision | None = None
         trainer.add_callback(step_callback(trainer))
@@ -147,6 +150,7 @@ class MethodGRPOTrainer:
         at = self._step % steps
         if self._step % micro == 0:
             self._decide(self._buffered_inputs[at : at + micro])
+        self._place = self._step % micro
         return self._buffered_inputs[at]
 
     def _micro_batches(self, generation_batch: Any) -> list[Samples]:
@@ -161,7 +165,10 @@ class MethodGRPOTrainer:
     @torch.no_grad()
     def _decide(self, window: Sequence[Samples]) -> None:
         """Give every micro-batch of an optimizer step its coefficients."""
-        own = join([self._rows_of(samples) for samples in window], self._coefficients.width)
+        self._kept.clear()
+        self._budget.start()
+        last_first = [self._rows_of(window[place], place) for place in reversed(range(len(window)))]
+        own = join(last_first[::-1], self._coefficients.width)
         self.rows, mine = gather(own)
         now = self.state.global_step
         self.decision = self._coefficients.decide(self.rows, now)
@@ -184,9 +191,11 @@ class MethodGRPOTrainer:
         tokens = rows.mask.sum().clamp(min=1)
         self._metrics["train"]["entropy"].append(float(torch.where(rows.mask, rows.entropy, 0.0).sum() / tokens))
 
-    def _rows_of(self, samples: Samples) -> StepRows:
+    def _rows_of(self, samples: Samples, place: int) -> StepRows:
         scores = self._scorer.score(samples)
         needs = self._locality.needs
+        if scores.left and self._budget.admits(scores.left, first=place == 0):
+            self._kept[place] = Kept(scores.left, scores.logp)
         return StepRows(
             logp=scores.logp.float(),
             behavior_logp=samples.get(f"{OURS}behavior", scores.logp.float()),
@@ -213,6 +222,11 @@ class MethodGRPOTrainer:
         if f"{OURS}coefficients" not in inputs:
             return parent._compute_loss(model, inputs)  # type: ignore[no-any-return]
         bonus = inputs.get(f"{OURS}entropy_coefficients")
+        kept = self._kept.pop(self._place, None)
+        if kept is not None and bonus is None:
+            known = loss_from(kept, inputs[f"{OURS}coefficients"], loss_mask(inputs), self._budget.parameters)
+            if known is not None:
+                return known
         logp, entropy = self._scorer.differentiable(model, inputs, entropy=bonus is not None)
         mask = loss_mask(inputs)
         total: Tensor = (inputs[f"{OURS}coefficients"] * torch.where(mask, logp, 0.0)).sum()

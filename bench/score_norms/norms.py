@@ -141,11 +141,7 @@ class ScoreNorms:
         Raises:
             InexactError: Nothing is kept.
         """
-        return {
-            parameter: gradient.to(parameter.dtype)
-            for contribution in reversed(self.contributions())  # the last ones are still in the CPU cache
-            for parameter, gradient in contribution.weighted(weights).items()
-        }
+        return gradient_of(self.contributions(), weights)
 
     def contributions(self) -> list[Contribution]:
         """What is kept of the last batch, for each group of layers that share parameters.
@@ -253,6 +249,16 @@ class ScoreNorms:
         """Check no more batches of these kinds, unless this one proved nothing for want of a finite gradient."""
         if kinds not in self._checked and 0 < float(torch.stack(list(self._layers.values())).sum()) < math.inf:
             self._checked[kinds] = first_suffice
+
+
+@torch.no_grad()
+def gradient_of(contributions: Sequence[Contribution], weights: Tensor) -> dict[nn.Parameter, Tensor]:
+    """The sum over trajectories of weights[i] times the gradient, by parameter and in its dtype."""
+    return {
+        parameter: gradient.to(parameter.dtype)
+        for contribution in reversed(contributions)  # the last ones are still in the CPU cache
+        for parameter, gradient in contribution.weighted(weights).items()
+    }
 
 
 def _kinds(recorded: RecordedForward) -> Kinds:

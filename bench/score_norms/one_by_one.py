@@ -1,5 +1,6 @@
 """The exact way that works for every model: one backward pass per trajectory, through the graph of the whole batch."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,6 +30,11 @@ class OneByOne(Contribution):
     trajectories: Tensor
     count: int
     groups: Mapping[nn.Parameter, str]
+
+    @property
+    def nbytes(self) -> int:
+        """Of the graph, whose size torch does not tell: too many."""
+        return sys.maxsize
 
     def squared_by_group(self) -> dict[str, Tensor]:
         """[N] squared norms for each group of layers, at least float32; N backward passes."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from vcpo_bench.bench.score_norms.embedding import EmbeddingRule
 from vcpo_bench.bench.score_norms.rules import HeadRule, LayerRule, inner_products, sum_squares, weighted_sum
@@ -27,6 +28,11 @@ class Contribution:
         self.rule = rule
         self._gradients = rule.per_row_if_small(a, b) if keep else None
         self._pair = (a, b) if self._gradients is None else None
+
+    @property
+    def nbytes(self) -> int:
+        """Of what is held."""
+        return sum(leaf.nbytes for leaf in tree_leaves((self._pair, self._gradients)) if isinstance(leaf, Tensor))
 
     def squared(self) -> Tensor:
         """[B] squared norms."""
@@ -57,6 +63,11 @@ class SharedContribution(Contribution):
 
     def __init__(self, parts: Sequence[Contribution]) -> None:
         self.parts = parts
+
+    @property
+    def nbytes(self) -> int:
+        """Of what is held."""
+        return sum(part.nbytes for part in self.parts)
 
     def squared(self) -> Tensor:
         """[B] squared norms."""
