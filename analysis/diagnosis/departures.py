@@ -63,12 +63,15 @@ def departure(series: Series) -> Departure | None:
     if not known:
         return None
     began, at = min(known)
-    before = values[max(0, began - HISTORY) : began] if began else values[: start_size(values.size)]
+    before = float(np.median(values[max(0, began - HISTORY) : began] if began else values[: start_size(values.size)]))
+    after = float(np.median(values[at : at + HISTORY // 2]))
+    if after == before:  # a share of few groups is back at its usual value in most rows
+        after = float(np.median(values[at : at + PERSISTENCE]))
     return Departure(
         series.column.name,
         float(steps[began]),
-        float(np.median(before)),
-        float(np.median(values[at : at + HISTORY // 2])),
+        before,
+        after,
         series.logged_as[0],
         series.source.tag,
     )

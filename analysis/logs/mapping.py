@@ -120,7 +120,7 @@ def _axes(rows: LogRows, names: list[str]) -> tuple[str, dict[str, float], list[
     slowest = min(ends, key=lambda axis: (ends[axis], axis))
     notes = []
     if ROW_NUMBER in ends:
-        notes.append("rows carry no step; their number is used instead")
+        notes.append("rows carry no step that is known; their number is used instead (--map step=KEY names one)")
     factors = {}
     for axis, end in ends.items():
         ratio = (end + 1) / (ends[slowest] + 1)

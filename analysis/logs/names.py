@@ -207,6 +207,7 @@ def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
         parent = _facts()[facts["extends"]]
         names += [_name(entry, parent["source"]) for entry in parent["names"]]
         switches = {**parent["switches"], **switches}
+    names += [_name(entry, "this project") for entry in _data()["adapters"]]
     parent_markers = _facts()[facts["extends"]]["markers"] if "extends" in facts else ()
     meanings = tuple(
         (entry.get("when", ""), tuple(_name(one, facts["source"]) for one in entry["names"]))

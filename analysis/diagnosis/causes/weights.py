@@ -30,6 +30,8 @@ LOST_WEIGHT = 0.2
 LOST_KL = 5.0
 """nats per token: the two policies agree on almost nothing."""
 LOST_CORRELATION = 0.5
+LOW_ESS = 0.1
+"""ESS ratio of raw weights below which a few samples of a batch decide its update, also where it was never higher."""
 _ANCHOR_ROWS = 10
 _LAG_NEAR = 30
 _NOT_MU = 0.02
@@ -42,7 +44,11 @@ def lag_and_weights(story: Story) -> Cause | None:
     for one in [*lag, *_changes(story, SPREAD_UP, SPREAD_DOWN)]:
         case.take(one)
     known = [column for column in LAG if story.has(column)]
-    if known and not lag:
+    low = None if story.fell("ess_ratio") else story.first_below("ess_ratio", LOW_ESS)
+    if low is not None:
+        case.supports(low, f"{story.label('ess_ratio')} is below {LOW_ESS:g} {story.when(low)}", "ESS down")
+    old = low is not None and any(story.start(column) >= 1 for column in known)
+    if known and not lag and not old:
         case.opposes(story.stayed(known[0]) or "the lag did not grow")
         if story.start(known[0]) <= 0:
             case.opposes("the data were fresh: the lag was 0")
@@ -145,7 +151,7 @@ def silent_anchor(story: Story) -> Cause | None:
     """With one optimizer step per batch the PPO anchor is the policy itself: clipping never acts."""
     case = Case(story, "silent anchor")
     silent = []
-    weights = [one for one in story.departures if one.column in (*SPREAD_UP, *SPREAD_DOWN, *LAG, *GAP_UP)]
+    weights = sorted(_changes(story, (*SPREAD_UP, *LAG, *GAP_UP), SPREAD_DOWN), key=lambda one: one.step)
     for column in ("share_clipped", "kl_anchor"):
         if not story.has(column):
             continue
