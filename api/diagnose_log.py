@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vcpo_bench.analysis.diagnosis import Diagnosis, LoggedRun, read_run
 from vcpo_bench.analysis.diagnosis import diagnose as diagnose_run
+from vcpo_bench.analysis.diagnosis.references import REFERENCE
 
 
 def diagnose(
@@ -21,7 +22,7 @@ def diagnose(
 
     Args:
         run: File or folder of a log, or what `vcpo_bench.analysis.diagnosis.read_run` returned.
-        baseline: Log of a healthy run to compare with.
+        baseline: Log of a healthy run to compare with; `reference`: the two runs that ship for its trainer.
         framework: Who wrote the logs; `auto`: found from their names.
         columns: Our column (`docs/columns.md`) to its name in the logs, where it is not known.
         calibration: File of `vcpo-bench lab calibrate`; None: the rates that ship.
@@ -36,4 +37,6 @@ def diagnose(
     def opened(one: str | Path | LoggedRun) -> LoggedRun:
         return one if isinstance(one, LoggedRun) else read_run(one, framework, columns)
 
-    return diagnose_run(opened(run), None if baseline is None else opened(baseline), calibration)
+    ours = baseline == REFERENCE
+    other = None if baseline is None or ours else opened(baseline)
+    return diagnose_run(opened(run), other, calibration, references=ours)

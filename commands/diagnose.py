@@ -26,7 +26,7 @@ def diagnose(
     framework: Annotated[str, FRAMEWORK] = "auto",
     mapping: Annotated[str, MAP] = "",
     baseline: Annotated[
-        str, typer.Option(metavar="RUN", help="Log of a reference run to compare the signals with.")
+        str, typer.Option(metavar="RUN", help="Log of a run to compare the signals with; reference: two of ours.")
     ] = "",
     calibration: Annotated[
         Path | None,
@@ -58,6 +58,7 @@ def diagnose(
     from vcpo_bench.analysis.diagnosis import read_run
     from vcpo_bench.analysis.diagnosis.diagnosis import VERDICTS
     from vcpo_bench.analysis.diagnosis.index import index_runs
+    from vcpo_bench.analysis.diagnosis.references import REFERENCE
     from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
     from vcpo_bench.errors import UsageError
     from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
@@ -70,11 +71,12 @@ def diagnose(
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
     check_file("--html", html)
     columns = parse_map(mapping)
-    reference = read_baseline(baseline, framework, columns) if baseline else None
+    ours = baseline == REFERENCE
+    reference = read_baseline(baseline, framework, columns) if baseline and not ours else None
     try:
         run = read_run(paths, framework, columns)
     except SeveralRunsError as several:
-        if len(paths) > 1:
+        if len(paths) > 1 or ours:
             raise
         rows = index_runs(several.runs, lambda path: read_run(path, framework, columns), reference, calibration)
         if html is not None:
@@ -84,7 +86,7 @@ def diagnose(
         if any(row.found is not None and row.found.verdict in failing for row in rows):
             raise typer.Exit(FAILED) from None
         return
-    diagnosis = find(run, reference, calibration)
+    diagnosis = find(run, reference, calibration, references=ours)
     if html is not None:
         write_diagnosis(diagnosis, html)
     say(json.dumps(diagnosis.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(diagnosis))
@@ -100,5 +102,6 @@ VERB = Verb(
         "vcpo-bench diagnose run.jsonl --html run.html --fail-on collapsed",
         "vcpo-bench diagnose log.csv --map reward=score,entropy=policy_entropy",
         "vcpo-bench diagnose checkpoints --html index.html --baseline checkpoints/good",
+        "vcpo-bench diagnose trainer_state.json --baseline reference",
     ),
 )

@@ -24,6 +24,7 @@ from vcpo_bench.analysis.diagnosis.compare import compare
 from vcpo_bench.analysis.diagnosis.departures import find_departures
 from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, PART_LOST, Cause, Diagnosis, Outcome, Unseen
 from vcpo_bench.analysis.diagnosis.outcome import blind, read_outcome
+from vcpo_bench.analysis.diagnosis.references import beside_references
 from vcpo_bench.analysis.diagnosis.try_next import try_next
 from vcpo_bench.analysis.log_alarms import find_alarms
 from vcpo_bench.analysis.logs.names import columns, frameworks
@@ -64,7 +65,12 @@ WANTED = (
 """What the causes need; of each line, one column is enough."""
 
 
-def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str | Path | None = None) -> Diagnosis:
+def diagnose(
+    run: LoggedRun,
+    baseline: LoggedRun | None = None,
+    calibration: str | Path | None = None,
+    references: bool = False,
+) -> Diagnosis:
     """What happened to a run.
 
     The verdict comes from the reward only. Signals are put in order and weighed as causes; none of them is a verdict.
@@ -74,6 +80,7 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
         baseline: A reference run, such as one that went well; its signals are compared at the same steps.
         calibration: File of `vcpo-bench lab calibrate`: its detectors are run over the log, and its error rates stand
             beside the verdict. None: no detector is run, and the rates are those of the package.
+        references: Whether to set the run beside the two that ship for its trainer.
 
     Raises:
         UsageError: The calibration cannot be read.
@@ -99,6 +106,7 @@ def diagnose(run: LoggedRun, baseline: LoggedRun | None = None, calibration: str
         find_answers(run, outcome),
         find_chain(outcome, ranked),
         try_next(run, ranked),
+        beside_references(run, departures) if references else None,
     )
 
 

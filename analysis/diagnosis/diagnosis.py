@@ -6,6 +6,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vcpo_bench.analysis.log_alarms import AlarmReport
 from vcpo_bench.analysis.logs.run import LoggedRun
 
@@ -129,6 +132,48 @@ class Advice(NamedTuple):
     source: str
 
 
+class Curve(NamedTuple):
+    """One signal of one run.
+
+    Attributes:
+        values: The finite ones, shape [n].
+        start: Median of the first.
+        end: Median of the last.
+    """
+
+    values: NDArray[np.float64]
+    start: float
+    end: float
+
+
+class Beside(NamedTuple):
+    """One signal of three runs; None where one of them does not log it.
+
+    Attributes:
+        label: For people.
+        here: Of the run that is diagnosed.
+        healthy: Of the run that learns.
+        collapsed: Of the run that collapses.
+    """
+
+    label: str
+    here: Curve | None
+    healthy: Curve | None
+    collapsed: Curve | None
+
+
+class References(NamedTuple):
+    """A run beside two that ship.
+
+    Attributes:
+        trainer: Whose runs these are, for people.
+        signals: One after another.
+    """
+
+    trainer: str
+    signals: tuple[Beside, ...]
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """What happened to a run.
@@ -144,6 +189,7 @@ class Diagnosis:
         answers: To questions that people ask of such a log, one sentence each.
         chain: What began up to the fall, and where, the earliest first.
         try_next: What to change, the most likely first.
+        references: The run beside two that ship; None: not asked for.
     """
 
     run: LoggedRun
@@ -156,6 +202,7 @@ class Diagnosis:
     answers: tuple[str, ...] = ()
     chain: tuple[Link, ...] = ()
     try_next: tuple[Advice, ...] = ()
+    references: References | None = None
 
     @property
     def resume_from(self) -> float:
@@ -184,6 +231,7 @@ class Diagnosis:
             "causes": [asdict(one) for one in self.causes],
             "unseen": [asdict(one) for one in self.unseen],
             "baseline": list(self.baseline),
+            "references": _references(self.references),
             "alarms": _alarms(self.alarms),
             "answers": list(self.answers),
             "chain": [one._asdict() for one in self.chain],
@@ -209,6 +257,18 @@ def _alarms(report: AlarmReport | None) -> dict[str, Any] | None:
         for one in report.alarms
     ]
     return {"raised": raised, "silent": report.silent, "notes": list(report.notes)}
+
+
+def _references(found: References | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    runs = ("here", "healthy", "collapsed")
+    signals = [
+        {"label": one.label}
+        | {name: curve and [curve.start, curve.end] for name, curve in zip(runs, one[1:], strict=True)}
+        for one in found.signals
+    ]
+    return {"trainer": found.trainer, "signals": signals}
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,9 @@ import math
 
 from vcpo_bench.analysis.diagnosis import Cause, Diagnosis
 from vcpo_bench.analysis.diagnosis.chain import chain_sentence
+from vcpo_bench.analysis.diagnosis.diagnosis import Curve
 from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
+from vcpo_bench.reports.terminal.diagnosis_index import sparkline
 
 _MOST_SIGNALS = 6
 _MOST_EVIDENCE = 3
@@ -20,7 +22,7 @@ def diagnosis_text(found: Diagnosis) -> str:
         blocks.append(
             ["Against the reference run (one run: another seed may differ as much)", *map(_indented, found.baseline)]
         )
-    blocks += [_alarms(found), _unseen(found), _log(found)]
+    blocks += [_beside(found), _alarms(found), _unseen(found), _log(found)]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -73,6 +75,21 @@ def _cause(cause: Cause) -> list[str]:
     more = len(cause.evidence) - _MOST_EVIDENCE
     evidence += [f"    + and {more} more"] if more > 0 else []
     return [f"  {cause.standing}: {cause.name}", *evidence, *(f"    - {sentence}" for sentence in cause.against)]
+
+
+def _beside(found: Diagnosis) -> list[str]:
+    if found.references is None:
+        return []
+    cells = [("", "this run", "one that learns", "one that collapses")]
+    cells += [(one.label, *map(_told, one[1:])) for one in found.references.signals]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rows = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    head = f"Beside two runs of a tiny model in {found.references.trainer} (compare shapes, not values)"
+    return [head, *map(_indented, rows)]
+
+
+def _told(curve: Curve | None) -> str:
+    return "not logged" if curve is None else f"{sparkline(curve.values)} {curve.start:.3g} -> {curve.end:.3g}"
 
 
 def _alarms(found: Diagnosis) -> list[str]:

@@ -15,15 +15,17 @@ from vcpo_bench.analysis.diagnosis import Diagnosis, Series
 from vcpo_bench.analysis.diagnosis.chain import chain_sentence
 from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
 from vcpo_bench.files.atomic import write_text
+from vcpo_bench.reports.writers.diagnosis_index import curve
 
-WIDTH, HEIGHT = 560, 84
-_MARGIN_LEFT, _MARGIN_BOTTOM, _MARGIN_TOP = 56, 20, 8
+WIDTH, HEIGHT = 420, 84
+_MARGIN_LEFT, _MARGIN_BOTTOM, _MARGIN_TOP = 50, 20, 8
 _MOST_POINTS = 720
 _LEADING = ("eval_reward", "reward")
 _FIRST = 5
 """Curves beside the advice."""
 _DECADE = 10.0
-"""A signal, not a reward, whose values above 0 differ by more than this factor is drawn on a logarithmic axis."""
+"""A signal, no reward and no share, whose values above 0 differ by more than this factor is drawn on a log axis."""
+_LINEAR = ("reward", "0..1")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ def diagnosis_page(found: Diagnosis) -> str:
     templates = resources.files("vcpo_bench.reports.writers") / "templates"
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["num"] = lambda value: "" if math.isnan(value) else f"{value:.4g}"
+    environment.filters["curve"] = curve
     template = environment.from_string((templates / "diagnosis.html.j2").read_text(encoding="utf-8"))
     style = (templates / "page.css").read_text(encoding="utf-8")
     panels = _panels(found)
@@ -94,7 +97,7 @@ def _curve(series: Series, span: tuple[float, float], onset: float, left: float)
     every = -(-values.size // _MOST_POINTS)
     steps, values = steps[::every], values[::every]
     low, high = float(values.min()), float(values.max())
-    wide = low > 0 and high / low > _DECADE and series.column.unit != "reward"
+    wide = low > 0 and high / low > _DECADE and series.column.unit not in _LINEAR
     log = low > 0 and (series.column.log or wide)
     shown = np.log(values) if log else values
     bottom, top = float(shown.min()), float(shown.max())
@@ -110,13 +113,18 @@ def _curve(series: Series, span: tuple[float, float], onset: float, left: float)
     floor = HEIGHT - _MARGIN_BOTTOM
     parts += [
         f'<path class="axis" d="M{_MARGIN_LEFT} {_MARGIN_TOP} V{floor} H{WIDTH}"/>',
-        f'<text x="{_MARGIN_LEFT - 5}" y="{_MARGIN_TOP + 8}" text-anchor="end">{high:.3g}</text>',
-        f'<text x="{_MARGIN_LEFT - 5}" y="{floor}" text-anchor="end">{low:.3g}</text>',
+        f'<text x="{_MARGIN_LEFT - 5}" y="{_MARGIN_TOP + 8}" text-anchor="end">{_short(high)}</text>',
+        f'<text x="{_MARGIN_LEFT - 5}" y="{floor}" text-anchor="end">{_short(low)}</text>',
         f'<text x="{_MARGIN_LEFT}" y="{HEIGHT - 5}">{span[0]:g}</text>',
         f'<text x="{WIDTH}" y="{HEIGHT - 5}" text-anchor="end">step {span[1]:g}{", log axis" if log else ""}</text>',
     ]
     label = f"from {low:.3g} to {high:.3g}"
     return Markup(f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>')
+
+
+def _short(value: float) -> str:
+    """A number that fits beside its axis."""
+    return f"{value:.1e}".replace("e-0", "e-").replace("e+0", "e+") if 0 < abs(value) < 1e-3 else f"{value:.3g}"
 
 
 def _x(step: float, span: tuple[float, float]) -> float:

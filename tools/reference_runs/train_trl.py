@@ -2,8 +2,8 @@
 
 python tools/reference_runs/train_trl.py OUT [healthy] [collapsed]    needs TRL 1.16
 
-A Llama of a few thousand weights gets a character right for each place of a pattern. The healthy run is TRL as it is. The
-other one fails as people's runs do: stale samples, a larger rate, and neither clipping, correction nor KL.
+A Llama of a few thousand weights is rewarded for each place of a pattern that it gets right. The healthy run is TRL as
+it is. The other one fails as people's runs do: stale samples, a larger rate, and neither clipping, correction nor KL.
 """
 
 from __future__ import annotations

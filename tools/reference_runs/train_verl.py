@@ -2,9 +2,9 @@
 
 python tools/reference_runs/train_verl.py OUT [healthy] [collapsed]    needs verl 0.9.1; in an environment of its own
 
-verl's V1 trainer, loss, FSDP worker and metric functions run as they are, in one process on a CPU; only sampling is done
-here, without Ray and without an inference engine. `OUT/NAME.jsonl` is what verl's file logger writes, `OUT/verl-NAME.csv`
-what ships of it.
+verl's V1 trainer, loss, FSDP worker and metric functions run as they are, in one process on a CPU; only sampling is
+done here, without Ray and without an inference engine. `OUT/NAME.jsonl` is what verl's file logger writes,
+`OUT/verl-NAME.csv` what ships of it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class StaleSampler(verl.Sampler):
 
 
 def _jagged(rows: list[dict[str, Any]]) -> Any:
-    """Rows as verl's queue gives them, where each field has rows of unequal lengths: also where all happen to be equal."""
+    """Rows as verl's queue gives them, of unequal lengths: also where all happen to be equal."""
     batch = list_of_dict_to_tensordict(rows)
     for name, value in list(batch.items()):
         if torch.is_tensor(value) and not value.is_nested and value.dim() == 2:
