@@ -63,14 +63,14 @@ def departure(series: Series) -> Departure | None:
     if not known:
         return None
     began, at = min(known)
-    before = float(np.median(values[max(0, began - HISTORY) : began] if began else values[: start_size(values.size)]))
+    usual = float(np.median(values[max(0, began - HISTORY) : began] if began else values[: start_size(values.size)]))
     after = float(np.median(values[at : at + HISTORY // 2]))
-    if after == before:  # a share of few groups is back at its usual value in most rows
+    if after == usual:  # a share of few groups is back at its usual value in most rows
         after = float(np.median(values[at : at + PERSISTENCE]))
     return Departure(
         series.column.name,
         float(steps[began]),
-        before,
+        usual,
         after,
         series.logged_as[0],
         series.source.tag,

@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 UPDATES_PER_POINT = 10
 """Training reward is averaged over this many updates before the rule sees it: one batch is too noisy."""
+LEAST_POINTS = 12
+"""Points that a short log is cut into, each then of fewer updates: a fall at its end must last for three of them."""
 FINAL_NAN = 3
 """A run whose last so many rewards are not finite ended as nan."""
 
@@ -147,6 +149,8 @@ def _points(series: Series, averaged: bool) -> tuple[Array, Array, float]:
         return steps, values, float(np.median(np.diff(steps))) if steps.size > 1 else 0.0
     spacing = float(np.median(np.diff(steps)))
     rows = max(1, math.ceil(UPDATES_PER_POINT / spacing)) if spacing > 0 else 1
+    if LEAST_POINTS > steps.size // rows > CollapseRule().patience:
+        rows = max(1, steps.size // LEAST_POINTS)
     whole = steps.size // rows * rows
     begins = steps[:whole:rows]
     return begins, values[:whole].reshape(-1, rows).mean(axis=1), rows * spacing

@@ -80,8 +80,8 @@ def _cause(cause: Cause) -> list[str]:
 def _beside(found: Diagnosis) -> list[str]:
     if found.references is None:
         return []
-    cells = [("", "this run", "one that learns", "one that collapses")]
-    cells += [(one.label, *map(_told, one[1:])) for one in found.references.signals]
+    cells = [["", "this run", "one that learns", "one that collapses"]]
+    cells += [[one.label, *map(_told, one[1:])] for one in found.references.signals]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     rows = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     head = f"Beside two runs of a tiny model in {found.references.trainer} (compare shapes, not values)"

@@ -25,7 +25,6 @@ _FIRST = 5
 """Curves beside the advice."""
 _DECADE = 10.0
 """A signal, no reward and no share, whose values above 0 differ by more than this factor is drawn on a log axis."""
-_LINEAR = ("reward", "0..1")
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _curve(series: Series, span: tuple[float, float], onset: float, left: float)
     every = -(-values.size // _MOST_POINTS)
     steps, values = steps[::every], values[::every]
     low, high = float(values.min()), float(values.max())
-    wide = low > 0 and high / low > _DECADE and series.column.unit not in _LINEAR
+    wide = low > 0 and high / low > _DECADE and series.column.unit != "reward" and "share" not in series.column.name
     log = low > 0 and (series.column.log or wide)
     shown = np.log(values) if log else values
     bottom, top = float(shown.min()), float(shown.max())

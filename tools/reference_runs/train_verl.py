@@ -24,10 +24,9 @@ import verl_store
 from pack import write
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
-verl.PROMPTS = 8
-EOS = 1
-PATTERN = (2, 3, 4, 5, 6, 7)
-"""The reward is the share of places that hold these tokens: a policy that repeats one token gets 1/6."""
+verl.PROMPTS, verl.RESPONSES, verl.LENGTH = 4, 8, 8
+EOS, FIRST = 1, 2
+"""The end, and the first of the tokens that are counted through."""
 NAMES = (
     *("training/global_step", "critic/score/mean", "actor/entropy", "actor/grad_norm", "actor/pg_loss", "actor/lr"),
     *("actor/pg_clipfrac", "rollout_corr/k3_kl", "rollout_corr/chi2_seq", "training/rollout_probs_diff_mean"),
@@ -49,7 +48,7 @@ class Run(NamedTuple):
     steps: int
 
 
-RUNS = {"healthy": Run(3e-3, 0, 300), "collapsed": Run(1e-2, 8, 300)}
+RUNS = {"healthy": Run(3e-3, 0, 240), "collapsed": Run(1e-2, 16, 240)}
 
 
 class StaleSampler(verl.Sampler):
@@ -95,12 +94,19 @@ def _jagged(rows: list[dict[str, Any]]) -> Any:
     return batch
 
 
+def _counted_on(before: int, response: list[int]) -> int:
+    """Tokens that are the successor of the one before: none of a policy that repeats one token."""
+    tokens = verl.WORDS - FIRST
+    pairs = zip([before, *response], response, strict=False)
+    return sum(after == FIRST + (one - FIRST + 1) % tokens for one, after in pairs)
+
+
 def _row(uid: str, prompt: Any, response: Any, logp: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     ends = (response == EOS).nonzero()
     length = int(ends[0]) + 1 if len(ends) else len(response)
     response, logp = response[:length], logp[:length]
     ids, mask, scores = torch.cat([prompt, response]), torch.ones(length, dtype=torch.long), torch.zeros(length)
-    scores[-1] = sum(token == want for token, want in zip(response.tolist(), PATTERN, strict=False)) / len(PATTERN)
+    scores[-1] = _counted_on(int(prompt[-1]), response.tolist()) / verl.LENGTH
     field = {
         "uid": uid,
         "prompts": prompt,

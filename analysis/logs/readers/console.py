@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.encoding import encoding_of
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.labelled_lines import LabelledLines
 from vcpo_bench.analysis.logs.readers.pasted_table import PastedTable
@@ -34,6 +35,11 @@ _BAR = re.compile(r"^\s*\d+%\|[^|]*\|\s*(\d+)/(\d+) \[")
 BAR = "progress bar"
 """The axis of steps that were read from a progress bar."""
 _AREAL_STEP = re.compile(r"Train step (\d+)/\d+ done")
+_CARRIER = re.compile(
+    r"^(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?|\[?rank\d+\]?: ?|\d+: )"
+)
+"""What a container, torchrun or srun puts before each line."""
+_CARRIED = tuple("0123456789[r")
 _RAY = re.compile(r"^\s*\([A-Za-z_][\w.]* pid=\d+(?:, ip=[\d.]+)?\)\s?")
 _LONGEST_DICT = 50_000
 """Characters of a dictionary that is printed over several lines."""
@@ -46,7 +52,7 @@ def read_console(path: Path, rows: LogRows) -> None:
         UsageError: No line holds metrics.
     """
     reader = _Console(rows, path.name)
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with path.open(encoding=encoding_of(path), errors="replace", newline="") as file:
         for line in file:
             if "\r" in line or "\x1b" in line:
                 for part in _ANSI.sub("", line).split("\r"):
@@ -76,7 +82,11 @@ class _Console:
 
     def take(self, line: str) -> None:
         """Read one line without its color codes."""
-        text = _RAY.sub("", line.rstrip("\n")) if line[:1] in "( " else line.rstrip("\n")
+        text = line.rstrip("\n")
+        if text.startswith(_CARRIED):
+            text = _CARRIER.sub("", text, count=1)
+        if text[:1] in "( ":
+            text = _RAY.sub("", text)
         if "%|" in text:
             self._look_at_bar(text)
         if "step:" in text and self._verl(text):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.encoding import encoding_of
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.errors import UsageError
@@ -29,7 +30,7 @@ def read_csv(path: Path, rows: LogRows, run: str = "") -> None:
     Raises:
         UsageError: There is no header, a name is there twice, or the file holds several runs.
     """
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _cells_of_any_length():
+    with path.open(encoding=encoding_of(path), errors="replace", newline="") as file, _cells_of_any_length():
         first = file.readline().replace("\0", "")
         lines = itertools.chain([first], (line.replace("\0", "") for line in file))
         reader = csv.reader(lines, delimiter=max(_SEPARATORS, key=first.count), strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from vcpo_bench.analysis.logs.encoding import encoding_of
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.events import Events
 from vcpo_bench.analysis.logs.rows import LogRows
@@ -39,7 +40,7 @@ def read_jsonl(path: Path, rows: LogRows) -> None:
 
 def objects(path: Path, rows: LogRows) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines, one after another."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with path.open(encoding=encoding_of(path), errors="replace") as lines:
         for line in lines:
             if not line.strip():
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.encoding import encoding_of
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.logs.values import number
@@ -17,7 +18,7 @@ def read_trainer_state(path: Path, rows: LogRows) -> None:
         UsageError: The file is damaged or has no history.
     """
     try:
-        state = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+        state = json.loads(path.read_text(encoding=encoding_of(path), errors="replace"))
     except (ValueError, RecursionError) as error:
         place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise NotYetError(f"{path} is damaged{place}; give an earlier checkpoint") from None

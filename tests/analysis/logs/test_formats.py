@@ -250,3 +250,24 @@ def test_a_refusal_names_the_files_that_trainers_write(tmp_path: Path) -> None:
     (tmp_path / "out.log").write_text("nothing here\n")
     with pytest.raises(UsageError, match=r"metrics\.jsonl of prime-rl"):
         read_run(tmp_path / "out.log")
+
+
+def test_a_log_that_powershell_redirected(tmp_path: Path) -> None:
+    for name in ("trl_console.log", "verl_file.jsonl", "nemo.csv"):
+        text = (GOLDEN / name).read_text()
+        (tmp_path / name).write_text(text, encoding="utf-16")
+        assert set(read_run(tmp_path / name).series) == set(read_run(GOLDEN / name).series)
+
+
+@pytest.mark.parametrize(
+    "before", ["2026-11-20T10:00:00.123456789Z stdout F ", "2026-11-20T10:00:00.123+01:00 ", "[rank0]: ", "0: "]
+)
+@pytest.mark.parametrize(
+    ("name", "column"), [("trl_console.log", "reward"), ("nemo_console.log", "reward"), ("verl_console.log", "entropy")]
+)
+def test_what_a_container_puts_before_each_line_is_removed(tmp_path: Path, before: str, name: str, column: str) -> None:
+    lines = (GOLDEN / name).read_text().splitlines()
+    (tmp_path / name).write_text("\n".join(before + line for line in lines))
+    carried, plain = (read_run(folder / name).series[column] for folder in (tmp_path, GOLDEN))
+    assert carried.steps.tolist() == plain.steps.tolist()
+    assert carried.values.tolist() == plain.values.tolist()
