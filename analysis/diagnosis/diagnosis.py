@@ -132,7 +132,7 @@ class Advice(NamedTuple):
     source: str
 
 
-class Curve(NamedTuple):
+class ShortCurve(NamedTuple):
     """One signal of one run.
 
     Attributes:
@@ -157,9 +157,9 @@ class Beside(NamedTuple):
     """
 
     label: str
-    here: Curve | None
-    healthy: Curve | None
-    collapsed: Curve | None
+    here: ShortCurve | None
+    healthy: ShortCurve | None
+    collapsed: ShortCurve | None
 
 
 class References(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnosis.departures import NOT_SIGNALS, start_size
-from vcpo_bench.analysis.diagnosis.diagnosis import Beside, Curve, Departure, References
+from vcpo_bench.analysis.diagnosis.diagnosis import Beside, Departure, References, ShortCurve
 from vcpo_bench.analysis.logs.names import frameworks
 from vcpo_bench.analysis.logs.read import read_run
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
@@ -42,9 +42,9 @@ def beside_references(run: LoggedRun, departures: tuple[Departure, ...]) -> Refe
     return References(title if own else f"{title}, for none of {run.title} ships", rows)
 
 
-def _curve(series: Series | None) -> Curve | None:
+def _curve(series: Series | None) -> ShortCurve | None:
     values: NDArray[np.float64] = np.empty(0) if series is None else series.finite[1]
     if not values.size:
         return None
     size = start_size(values.size)
-    return Curve(values, float(np.median(values[:size])), float(np.median(values[-size:])))
+    return ShortCurve(values, float(np.median(values[:size])), float(np.median(values[-size:])))

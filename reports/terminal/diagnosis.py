@@ -6,7 +6,7 @@ import math
 
 from vcpo_bench.analysis.diagnosis import Cause, Diagnosis
 from vcpo_bench.analysis.diagnosis.chain import chain_sentence
-from vcpo_bench.analysis.diagnosis.diagnosis import Curve
+from vcpo_bench.analysis.diagnosis.diagnosis import ShortCurve
 from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
 from vcpo_bench.reports.terminal.diagnosis_index import sparkline
 
@@ -88,7 +88,7 @@ def _beside(found: Diagnosis) -> list[str]:
     return [head, *map(_indented, rows)]
 
 
-def _told(curve: Curve | None) -> str:
+def _told(curve: ShortCurve | None) -> str:
     return "not logged" if curve is None else f"{sparkline(curve.values)} {curve.start:.3g} -> {curve.end:.3g}"
 
 
