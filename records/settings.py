@@ -39,6 +39,10 @@ class LanguageModelSettings(Settings):
         unit="tokens", meaning="most positions in one pass of the learner, padding included; 0: no limit",
         help="Most tokens in one forward and backward pass, padding included; 0 means no limit.", with_model=8192,
     )] = 0
+    trainer: Annotated[str, Setting(
+        unit="expression", meaning="what trained the cell: the loop of this project, or another trainer",
+        help="Trainer, such as own or trl(processes=2); vcpo-bench ls trainers lists them.", apart="budget",
+    )] = "own"
     checkpointing: Annotated[bool, Setting(
         unit="yes/no", meaning="activations were recomputed in the backward pass instead of kept",
         help="Activation checkpointing: less memory, slower updates.",

@@ -151,6 +151,14 @@ class CellStore:
             shutil.rmtree(aside)
         return checkpoint.rename(aside)
 
+    def scratch(self) -> Path:
+        """A new, empty folder inside the cell's, for files from which no run resumes; it goes when the cell ends."""
+        folder = self._draft(f"{_DRAFT}scratch-")
+        with self._unless_taken():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        return folder
+
     @contextmanager
     def checkpoint(self, step: int) -> Iterator[Path]:
         """Write to the yielded folder; it becomes the latest checkpoint when the block ends, replacing older ones.

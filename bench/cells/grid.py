@@ -146,6 +146,7 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         series=series,
     )
     check_distributions(config.method, method.needs, config.model)
+    config.parts.trainer.refuse(config, method, config.parts.task)
     config = replace(config, plugins=plugins_of(config))
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0
     updates = schedule.updates(config.steps)

@@ -91,6 +91,7 @@ class GridSpec:
             "optimizer": parts.optimizer.text(),
             "policy": parts.policy.text(),
             "sampler": parts.sampler.text(),
+            "trainer": parts.trainer.text(),
             "start": start_digest(self.start) if self.start else "",
             "model": model_identity(self.model) if self.model else "",
             "device": self.device.partition(":")[0],

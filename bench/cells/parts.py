@@ -10,6 +10,7 @@ from vcpo_bench.bench.regimes import REGIMES, Regime
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, Sampler
 from vcpo_bench.bench.tasks import TokenTask, token_task
 from vcpo_bench.bench.tasks.text import TextTask, text_task
+from vcpo_bench.bench.trainers.catalog import TRAINERS, CellTrainer
 from vcpo_bench.methods import Method, parse_method
 from vcpo_bench.records.settings import CellSettings
 
@@ -41,6 +42,11 @@ class SharedParts:
     def sampler(self) -> Sampler:
         """How responses are drawn."""
         return SAMPLERS.parse(self._settings.sampler)
+
+    @cached_property
+    def trainer(self) -> CellTrainer:
+        """What trains."""
+        return TRAINERS.parse(self._settings.trainer)
 
 
 class CellParts(SharedParts):

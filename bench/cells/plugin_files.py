@@ -10,9 +10,9 @@ def plugins_of(config: CellConfig) -> str:
     """The value of `CellConfig.plugins` under the code that is loaded now.
 
     Raises:
-        UsageError: The method, task, regime, optimizer, policy, learner or sampler is unknown: its plug-in is not
+        UsageError: The method, task, regime, optimizer, policy, sampler or trainer is unknown: its plug-in is not
             loaded.
     """
     parts = config.parts
-    others = (parts.task, parts.regime, parts.optimizer, parts.policy, parts.sampler)
+    others = (parts.task, parts.regime, parts.optimizer, parts.policy, parts.sampler, parts.trainer)
     return plugin_digests(parts.method.plugins, *(part.source for part in others))

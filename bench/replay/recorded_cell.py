@@ -114,6 +114,8 @@ def read_cell(
 
 
 def _check_repeatable(key: str, config: CellConfig) -> None:
+    if config.parts.trainer.outside:
+        raise UsageError(f"{key}: was trained by {config.trainer}; only cells of --trainer own can be replayed")
     if not config.parts.regime.deterministic:
         raise UsageError(
             f"{key}: a real clock decided which data each update received, so this cell cannot be replayed exactly; "

@@ -120,6 +120,8 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     """
     for sampler in {cell.config.parts.sampler for cell in cells}:
         sampler.check_installed()
+    for trainer in {cell.config.parts.trainer for cell in cells}:
+        trainer.check_installed()
     if any(cell.config.model for cell in cells):
         with hf_packages():
             import_module("vcpo_bench.bench.policies.hf.loading")

@@ -6,7 +6,7 @@ import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -25,13 +25,27 @@ from vcpo_bench.files.disk_space import disk_full, is_disk_full
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
 
 
+class EndedRun(Protocol):
+    """What remains of a cell that has come to its end: `training.trainer.Trainer` says what each means."""
+
+    status: Any
+    step: int
+    stopped: str
+    recorder: StepRecorder
+
+
 def save_checkpoint(cell: PlannedCell, trainer: Trainer, folder: Path) -> None:
     """Write a checkpoint that others can read too: `cell.json` in it says which cell it is of."""
-    write_sealed(folder / CELL_FILE, _facts(cell, trainer.step, trainer.recorder.seconds()), cover=False)
+    describe_checkpoint(cell, trainer.step, trainer.recorder, folder)
     trainer.save(folder)
 
 
-def finish(cell: PlannedCell, store: CellStore, trainer: Trainer) -> tuple[str, str]:
+def describe_checkpoint(cell: PlannedCell, step: int, recorder: StepRecorder, folder: Path) -> None:
+    """Write the `cell.json` of a checkpoint after `step` updates."""
+    write_sealed(folder / CELL_FILE, _facts(cell, step, recorder.seconds()), cover=False)
+
+
+def finish(cell: PlannedCell, store: CellStore, trainer: EndedRun) -> tuple[str, str]:
     """Write the results of a cell whose trainer has come to its end; its status and the reason for it.
 
     Raises:

@@ -16,7 +16,8 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
-from vcpo_bench.bench.running.cell.ending import finish, finish_failed, save_checkpoint
+from vcpo_bench.bench.running.cell.ending import EndedRun, finish, finish_failed, save_checkpoint
+from vcpo_bench.bench.running.cell.train_outside import train_outside
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer
@@ -82,16 +83,19 @@ def _run_cell(
 ) -> str:
     began = time.perf_counter()
     with store.open(lambda text: emit("message", f"{cell.config.label}: {without_paths(text)}"), not job, job):
-        if (ended := store.ended()) is not None:
+        if (known := store.ended()) is not None:
             store.clear()
-            emit("ended", cell.key, ended, 0.0, "")
-            return ended
+            emit("ended", cell.key, known, 0.0, "")
+            return known
         emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            trainer = resume(cell, store, emit, make_observer)
-            with closing(trainer):
-                _train(trainer, cell, store, keep_every, emit)
-            status, reason = finish(cell, store, trainer)
+            if cell.config.parts.trainer.outside:
+                ended: EndedRun = train_outside(cell, store, keep_every, emit)
+            else:
+                ended = trainer = resume(cell, store, emit, make_observer)
+                with closing(trainer):
+                    _train(trainer, cell, store, keep_every, emit)
+            status, reason = finish(cell, store, ended)
         except Exception as problem:  # a failed cell is recorded with its error; other cells continue
             if is_disk_full(problem):
                 raise

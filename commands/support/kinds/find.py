@@ -36,6 +36,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         CatalogKind("optimizer", "optimizers", "vcpo_bench.bench.optimizers.catalog"),
         CatalogKind("policy", "policies", "vcpo_bench.bench.policies.catalog"),
         SamplerKind(),
+        CatalogKind("trainer", "trainers", "vcpo_bench.bench.trainers.catalog"),
         CatalogKind("component", "components", "vcpo_bench.bench.replay.mismatch.component"),
         CatalogKind("launcher", "launchers", "vcpo_bench.bench.running.schedulers.catalog"),
         CatalogKind("tracker", "trackers", "vcpo_bench.bench.outside.trackers.catalog"),

@@ -1,0 +1,1 @@
+"""Trainers of others as the trainer of a cell: one file each, found by `bench.trainers.catalog`."""

@@ -1,0 +1,63 @@
+"""Trainers as a user names them, and the catalog that finds them: a trainer is one file, or a plug-in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from vcpo_bench.bench.tasks.catalog import NamedTask
+from vcpo_bench.methods import Method
+from vcpo_bench.naming.catalog import Catalog
+from vcpo_bench.naming.component import Component
+from vcpo_bench.records.settings import CellFields
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellTrainer(Component):
+    """What trains a cell. A subclass is a frozen dataclass whose fields are its parameters.
+
+    Class attributes:
+        outside: Whether it trains in processes of its own, which `command` starts and `bench.trainers.job` talks to.
+    """
+
+    outside: ClassVar[bool] = False
+    bare_value: ClassVar[bool] = False
+
+    @property
+    def ranks(self) -> int:
+        """Processes that train one cell together, each on a GPU of its own where there are GPUs."""
+        return 1
+
+    def refuse(self, config: CellFields, method: Method, task: NamedTask) -> None:
+        """Refuse a cell that it cannot carry out exactly.
+
+        Args:
+            config: The cell.
+            method: Its method.
+            task: Its task.
+
+        Raises:
+            UsageError: With the reason.
+        """
+
+    def check_installed(self) -> None:
+        """Refuse to run, before the first cell, where a package is missing or of a version that was not tested.
+
+        Raises:
+            UsageError: It is.
+        """
+
+    def command(self, job: Path) -> list[str]:
+        """What starts a cell; only of a trainer that is `outside`.
+
+        Args:
+            job: The file that `bench.trainers.job.TrainerJob.write` wrote.
+        """
+        raise NotImplementedError
+
+
+TRAINERS: Catalog[CellTrainer] = Catalog(
+    "trainer", CellTrainer, ["vcpo_bench.bench.trainers", "vcpo_bench.adapters.trainers"]
+)
+"""Every trainer, those of plug-ins included."""
