@@ -81,6 +81,15 @@ def _folder_of(path: object) -> Path:
     return next((one.parent for one in parents if one.name == records.CELLS), parents[0])
 
 
+def name_trainers(cells: pd.DataFrame) -> pd.DataFrame:
+    """The same cells, with the trainer as part of the task where it is not our own, so that no table pools the two."""
+    own = SETTINGS["trainer"].default
+    if "trainer" in cells:
+        others = cells["trainer"].fillna(own) != own
+        cells.loc[others, "task"] += " in " + cells.loc[others, "trainer"]
+    return cells
+
+
 def comparability_notes(cells: pd.DataFrame) -> list[ComparisonNote]:
     """Notes on a table of cells (`analysis.results.Results.cells`)."""
     return [*_rules(cells), *_method_versions(cells), *_settings(cells), *_unfinished(cells)]

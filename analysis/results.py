@@ -17,7 +17,7 @@ import pyarrow as pa
 from vcpo_bench import records
 from vcpo_bench.analysis.ahead import ahead
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
-from vcpo_bench.analysis.comparability import ComparisonNote, comparability_notes, drop_repeats, refuse_mixed_rules
+from vcpo_bench.analysis.comparability import ComparisonNote, comparability_notes, drop_repeats, name_trainers, refuse_mixed_rules
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, most_rows, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
@@ -278,7 +278,7 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
     if not rows:
         reason = f": {problems[0]}" if problems else f"; {NO_CHECKPOINT}" if include_partial else f"; {_WHERE}"
         raise UsageError(f"no finished cell in {', '.join(str(one) for one in folders)}{reason}")
-    cells, repeats = drop_repeats(pd.DataFrame(rows))
+    cells, repeats = drop_repeats(name_trainers(pd.DataFrame(rows)))
     return Results(folders, cells, problems, repeats + comparability_notes(cells), seals)
 
 

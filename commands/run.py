@@ -12,7 +12,7 @@ from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.model_defaults import with_model_defaults
 from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
-from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, train
+from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, show_commands, train
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.records.settings import CellSettings
@@ -41,13 +41,16 @@ def run(
     spec = grid.spec(replace(settings, stop=alarm.detector.text) if alarm else settings)
     if save_config:
         write_config(ctx, save_config)
-    if how.dry_run and spec.model and spec.device != "cpu":
+    outside = spec.parts.trainer.outside
+    if how.dry_run and spec.model and spec.device != "cpu" and not outside:
         estimate_gpu(spec)
         return
     planned = plan(spec, how, means)
     if alarm:
         say_aside(f"cells stop at the first alarm of {alarm.detector.text}; {alarm.words}")
-    if how.dry_run:
+    if how.dry_run and outside:
+        show_commands(planned)
+    elif how.dry_run:
         estimate(planned, how.cells)
     elif train(planned, how):
         raise typer.Exit(1)

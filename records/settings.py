@@ -41,7 +41,7 @@ class LanguageModelSettings(Settings):
     )] = 0
     trainer: Annotated[str, Setting(
         unit="expression", meaning="what trained the cell: the loop of this project, or another trainer",
-        help="Trainer, such as own or trl(processes=2); vcpo-bench ls trainers lists them.", apart="budget",
+        help="Trainer, such as own or trl(processes=2); vcpo-bench ls trainers lists them.",
     )] = "own"
     checkpointing: Annotated[bool, Setting(
         unit="yes/no", meaning="activations were recomputed in the backward pass instead of kept",

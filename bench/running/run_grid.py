@@ -69,6 +69,7 @@ def run_grid(
             is writing to it.
         DiskFullError: There is no space left.
     """
+    check_gpus(cells, launcher or Local())
     with _planned(cells, options, observer.message) as (missing, how):
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         return (launcher or Local()).run(missing, how, observer)
@@ -88,6 +89,7 @@ def detach_grid(
             f"--detach: workers of --launcher {launcher.name} end with this command; start it with nohup ... & "
             "instead, or in tmux"
         )
+    check_gpus(cells, launcher)
     with _planned(cells, options, say) as (missing, how):
         return launcher.detach(missing, how)
 
@@ -110,6 +112,23 @@ def _planned(
         for cell in set(cells) - set(missing):
             CellStore(folder.cells, cell.key).discard()  # leftovers of a kill while the cell was finishing
         yield missing, replace(options, check=folder.check)
+
+
+def check_gpus(cells: Sequence[PlannedCell], launcher: Launcher) -> None:
+    """Refuse a grid whose cells take more GPUs than there are in the place where one runs.
+
+    Raises:
+        UsageError: They do.
+    """
+    for cell in cells if any(cell.config.device == "cuda" for cell in cells) else ():
+        ranks, trainer = cell.config.parts.trainer.ranks, cell.config.trainer
+        given = getattr(launcher, "gpus", 1)
+        if not launcher.here and given < ranks:
+            more = f"write {launcher.name}(gpus={ranks})"
+            raise UsageError(f"--launcher {launcher.text()}: gives a cell {given:g} GPU, {trainer} takes {ranks}; {more}")
+        there = torch.cuda.device_count() if cell.device in ("", "cuda") else 1
+        if launcher.here and there < ranks:
+            raise UsageError(f"--trainer {trainer}: a cell takes {ranks} GPUs, and --device {cell.device} has {there}")
 
 
 def check_packages(cells: Sequence[PlannedCell]) -> None:

@@ -91,6 +91,8 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     if skipped := skipped_methods(spec):
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
     workers = worker_count(how.jobs, device, spec.parts.sampler) if place.here else scheduled_count(how.jobs)
+    if place.here and not how.jobs:
+        workers = max(1, workers // spec.parts.trainer.ranks)
     stack = stack_count(how.stack, device, place)
     crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.parsed_regimes)]))
@@ -103,6 +105,25 @@ def estimate_gpu(spec: GridSpec) -> None:
     from vcpo_bench.bench.machine.gpu_plan import gpu_plan
 
     say("\n".join(gpu_plan(spec)))
+
+
+def show_commands(run: PlannedRun) -> None:
+    """Print a script that trains every missing cell by hand, each in a folder of its own: its file, and its command."""
+    import shlex
+
+    from vcpo_bench.analysis.wording import counted
+    from vcpo_bench.bench.cells.results_folder import ended_keys
+    from vcpo_bench.bench.running.cell.train_outside import planned_job
+    from vcpo_bench.bench.trainers.job import JOB
+
+    done = ended_keys(run.options.out)
+    missing = [cell for cell in run.cells if cell.key not in done]
+    say(f"# {counted(len(run.cells), 'cell')}, {len(missing)} to run")
+    for cell in missing:
+        folder = Path(cell.key)
+        _, *command = cell.config.parts.trainer.command(folder / JOB)
+        say(f"\n# {cell.config.label}\nmkdir -p {folder}\ncat >{folder / JOB} <<'END'")
+        say(f"{planned_job(cell, run.options.keep_every).text()}END\n{shlex.join(['python', *command])}")
 
 
 def estimate(run: PlannedRun, listed: bool) -> None:
