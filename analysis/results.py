@@ -17,7 +17,13 @@ import pyarrow as pa
 from vcpo_bench import records
 from vcpo_bench.analysis.ahead import ahead
 from vcpo_bench.analysis.cell_files import CellSeal, read_cells
-from vcpo_bench.analysis.comparability import ComparisonNote, comparability_notes, drop_repeats, name_trainers, refuse_mixed_rules
+from vcpo_bench.analysis.comparability import (
+    ComparisonNote,
+    comparability_notes,
+    drop_repeats,
+    name_trainers,
+    refuse_mixed_rules,
+)
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, most_rows, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError

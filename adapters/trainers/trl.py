@@ -94,9 +94,7 @@ class Trl(CellTrainer):
         except metadata.PackageNotFoundError:
             raise UsageError(f"--trainer {self.name}: TRL is not installed; {how_to_install('trl')}") from None
         if not re.match(rf"{re.escape(TESTED)}(\.|$)", version):
-            raise UsageError(
-                f"--trainer {self.name}: TRL {version} was not tested; install trl~={TESTED}.0"
-            )
+            raise UsageError(f"--trainer {self.name}: TRL {version} was not tested; install trl~={TESTED}.0")
         if self.vllm != "off" and find_spec("vllm") is None:
             raise UsageError(f"--trainer {self.text()}: vLLM is not installed; {how_to_install('vllm')}")
 

@@ -125,7 +125,9 @@ def check_gpus(cells: Sequence[PlannedCell], launcher: Launcher) -> None:
         given = getattr(launcher, "gpus", 1)
         if not launcher.here and given < ranks:
             more = f"write {launcher.name}(gpus={ranks})"
-            raise UsageError(f"--launcher {launcher.text()}: gives a cell {given:g} GPU, {trainer} takes {ranks}; {more}")
+            raise UsageError(
+                f"--launcher {launcher.text()}: gives a cell {given:g} GPU, {trainer} takes {ranks}; {more}"
+            )
         there = torch.cuda.device_count() if cell.device in ("", "cuda") else 1
         if launcher.here and there < ranks:
             raise UsageError(f"--trainer {trainer}: a cell takes {ranks} GPUs, and --device {cell.device} has {there}")

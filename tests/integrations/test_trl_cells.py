@@ -15,12 +15,11 @@ import pytest
 import torch
 
 pytest.importorskip("trl", reason="runs in .ci/integrations trl")
-from torch.optim.optimizer import register_optimizer_step_pre_hook
-from transformers import TrainerCallback
-
 import digits_task
 import hf_models
 from launched_grids import finish, half_way, wait_for
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+from transformers import TrainerCallback
 
 from vcpo_bench.adapters.trl.cell.cell_run import CellRun
 from vcpo_bench.adapters.trl.cell.cell_trainer import cell_callback
@@ -127,7 +126,19 @@ def test_the_own_loop_makes_the_same_updates(
 
 def start(out: Path, model: Path, *more: str) -> subprocess.Popen[str]:
     size = [text for name, value in SIZE.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-    grid = ["--methods", "vcpo", "--staleness", "2", "--seeds", "1", "--task", "digits", "--no-controls", "--lr", "1e-2"]
+    grid = [
+        "--methods",
+        "vcpo",
+        "--staleness",
+        "2",
+        "--seeds",
+        "1",
+        "--task",
+        "digits",
+        "--no-controls",
+        "--lr",
+        "1e-2",
+    ]
     command = ["run", *grid, *size, "--model", str(model), "--plugin", str(PLUGIN), "--out", str(out), "--jobs", "1"]
     environment = {**os.environ, "VCPO_BENCH_CHECKPOINT_SECONDS": "0", "VCPO_BENCH_LEASE_SECONDS": "12"}
     return subprocess.Popen(
@@ -158,9 +169,7 @@ def ranks(out: Path) -> dict[int, int]:
 def tables(out: Path) -> dict[str, pd.DataFrame]:
     (folder,) = (path.parent for path in (out / "cells").glob("*/cell.json"))
     read = {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
-    return {
-        name: one[[column for column in one if not column.startswith("seconds")]] for name, one in read.items()
-    }
+    return {name: one[[column for column in one if not column.startswith("seconds")]] for name, one in read.items()}
 
 
 def test_two_processes_are_killed_and_end_with_the_same_tables(tmp_path: Path, model: Path) -> None:
@@ -185,4 +194,3 @@ def test_two_processes_are_killed_and_end_with_the_same_tables(tmp_path: Path, m
     assert np.isfinite(wanted["steps"][["ess_ratio", "entropy", "grad_norm", "batch_reward"]]).all(axis=None)
     cell = json.loads(next((calm / "cells").glob("*/cell.json")).read_text())
     assert (cell["status"], cell["steps_done"], cell["config"]["trainer"]) == ("completed", 6, TRL)
-

@@ -183,5 +183,7 @@ def cell_callback(trainer: Any, folder: Path) -> Any:
 def _padded(samples: Samples, width: int, eos: int | None) -> Tensor:
     """`[B, width]` token ids of the responses, filled up with the end token."""
     ids, mask = samples["completion_ids"], samples["completion_mask"].bool()
-    filled: Tensor = torch.nn.functional.pad(ids.masked_fill(~mask, eos or 0), (0, width - ids.shape[1]), value=eos or 0)
+    filled: Tensor = torch.nn.functional.pad(
+        ids.masked_fill(~mask, eos or 0), (0, width - ids.shape[1]), value=eos or 0
+    )
     return filled

@@ -125,7 +125,7 @@ def _started(cell: PlannedCell, job: Path) -> Iterator[subprocess.Popen[bytes]]:
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
-            preexec_fn=_take_signals,  # noqa: PLW1509 - the launcher ends its own children with them
+            preexec_fn=_take_signals,
         )
     try:
         yield process
