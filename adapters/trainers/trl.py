@@ -80,7 +80,7 @@ class Trl(CellTrainer):
         if config.optimizer.partition("(")[0] != "adamw" or "reset" in config.optimizer:
             yield f"it steps with AdamW; drop --optimizer {config.optimizer}"
         if config.sampler != CellFields.sampler:
-            yield f"TRL draws the responses itself; write --trainer 'trl(vllm=...)' instead of --sampler {config.sampler}"
+            yield f"TRL draws the responses; for its vLLM write trl(vllm=colocate), and drop --sampler {config.sampler}"
         if config.responses < 2:
             yield "TRL asks for two or more --responses to a prompt"
         if config.prompts * config.responses % self.ranks:

@@ -130,7 +130,8 @@ def check_gpus(cells: Sequence[PlannedCell], launcher: Launcher) -> None:
             )
         there = torch.cuda.device_count() if cell.device in ("", "cuda") else 1
         if launcher.here and there < ranks:
-            raise UsageError(f"--trainer {trainer}: a cell takes {ranks} GPUs, and --device {cell.device} has {there}")
+            device = cell.device or "cuda"
+            raise UsageError(f"--trainer {trainer}: a cell takes {ranks} GPUs, and --device {device} has {there}")
 
 
 def check_packages(cells: Sequence[PlannedCell]) -> None:

@@ -205,3 +205,14 @@ def test_a_folder_without_results_is_one_clear_sentence(tmp_path):
     (tmp_path / records.CELLS).mkdir()
     with pytest.raises(UsageError, match="no finished cell"):
         load(tmp_path)
+
+
+def test_cells_of_another_trainer_are_never_pooled_with_our_own(tmp_path, make_results):
+    folder = make_results(tmp_path, methods=("vcpo",), lags=(1,), seeds=(0, 1), steps=20, controls=False)
+    other = cell_folders(folder)[0] / records.CELL_FILE
+    facts = json.loads(other.read_text())
+    facts["config"]["trainer"] = "trl(processes=2)"
+    other.write_text(json.dumps(facts))
+    cells = load(folder).cells
+    assert sorted(cells["task"]) == ["walk", "walk in trl(processes=2)"]
+    assert load(folder).notes == []

@@ -75,7 +75,6 @@ def learner_step(rows: StepRows, decision: Decision, sampled: Sampled, norm: flo
         score_norm_sq=None if norms is None else sampled.arranged(norms, count),
         answer=NonFiniteEvidence(decision.skipped, (0, 0)) if decision.skipped else update,
         made=NO_STEP if decision.skipped else StepMade.of(decision.step_scale, norm, {}),
-        routers={},
         seconds_score=sampled.seconds_score,
         seconds_update=sampled.seconds_update,
     )

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,10 +130,8 @@ def _started(cell: PlannedCell, job: Path) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()
         assert process.stdin is not None
         process.stdin.close()
@@ -191,6 +189,7 @@ def _publish(written: Path, step: int, cell: PlannedCell, store: CellStore, keep
     with store.checkpoint(step) as draft:
         for path in written.iterdir():
             path.rename(draft / path.name)
+    written.rmdir()
 
 
 def _failure(folder: Path, progress: Progress, code: int) -> str:
