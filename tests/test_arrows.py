@@ -85,7 +85,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"commands"},
         {FRONT},
     ],
-    "adapters": [{GROUND}, {"trl", "verl", "prime_rl", "slime", "skyrl"}, {"recipes"}, {FRONT}],
+    "adapters": [{GROUND}, {"trl", "verl", "prime_rl", "slime", "skyrl"}, {"recipes", "trainers"}, {FRONT}],
     "reports": [
         {GROUND},
         {"terminal"},

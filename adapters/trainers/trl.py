@@ -46,7 +46,10 @@ class Trl(CellTrainer):
         """The processes."""
         if not self.accelerate:
             return self.processes
-        return int(self._accelerate_config().get("num_processes") or 1)
+        count = self._accelerate_config().get("num_processes", 1)
+        if not isinstance(count, int) or count < 1:
+            raise UsageError(f"--trainer {self.text()}: num_processes of {self.accelerate} is no whole number")
+        return count
 
     @property
     def sharded(self) -> bool:

@@ -22,7 +22,7 @@ from vcpo_bench.records.settings import SETTINGS, CellSettings, LanguageModelSet
 CELL = CellConfig(method="clip", staleness=4, seed=0)
 SHARED = settings_of(CellSettings)
 FOR_MODELS = settings_of(LanguageModelSettings)
-EXPRESSIONS = {"optimizer": "sgd", "sampler": "generate"}
+EXPRESSIONS = {"optimizer": "sgd", "sampler": "generate", "trainer": "trl"}
 """Other values of settings that are read by a grammar."""
 SPEC = GridSpec(("clip", "vcpo"), (0, 4), (0, 1))
 

@@ -35,7 +35,8 @@ class Sampled:
 
     def arranged(self, values: Tensor, prompts: int) -> Tensor:
         """`[P, G, ...]` values of the rows, `[B, ...]`, in the order in which the batch was sampled."""
-        return values[self.place.argsort()].cpu().unflatten(0, (prompts, -1))
+        rows = values[self.place.argsort()].cpu()
+        return rows.view(prompts, -1, *rows.shape[1:])
 
 
 def trajectories(rows: StepRows, sampled: Sampled, prompts: Tensor, count: int) -> Trajectories:

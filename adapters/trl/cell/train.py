@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,8 @@ def main(job_file: Path) -> None:
     except Exception as problem:
         if os.environ.get("RANK", "0") == "0":
             said = f"{type(problem).__name__}: {problem}" if not isinstance(problem, UsageError) else str(problem)
-            Progress(error=without_paths(said), usage=isinstance(problem, UsageError)).write(job_file.parent)
+            told = Progress.read(job_file.parent)
+            replace(told, error=without_paths(said), usage=isinstance(problem, UsageError)).write(job_file.parent)
         raise
 
 

@@ -28,10 +28,13 @@ from vcpo_bench.records import CELL_FILE, RULES_VERSION
 class EndedRun(Protocol):
     """What remains of a cell that has come to its end: `training.trainer.Trainer` says what each means."""
 
-    status: Any
     step: int
     stopped: str
     recorder: StepRecorder
+
+    @property
+    def status(self) -> str:
+        """How it ended."""
 
 
 def save_checkpoint(cell: PlannedCell, trainer: Trainer, folder: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from vcpo_bench.bench.cells.cell_store import CHECKPOINT, CellStore
+from vcpo_bench.bench.cells.cell_store import CHECKPOINT, CellStore, numbered
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
@@ -166,8 +166,9 @@ def _follow(
     while True:
         ended = process.poll() is not None
         now = Progress.read(folder)
-        if now.checkpoint > told.checkpoint and not now.status:
-            _publish(folder / f"{CHECKPOINT}{now.checkpoint}", now.checkpoint, cell, store, keep_every)
+        for step, written in numbered(folder, CHECKPOINT).items():
+            if step <= now.checkpoint:
+                _publish(written, step, cell, store, keep_every)
         if now.step > told.step:
             store.claim.note = {"step": now.step, "reward": now.reward, "ess": now.ess}
             emit("progress", cell.key, now.step, now.reward, now.ess)
@@ -185,7 +186,7 @@ def _publish(written: Path, step: int, cell: PlannedCell, store: CellStore, keep
     describe_checkpoint(cell, step, recorder, written)
     write_sealed(written / STATE_FILE, {"key": cell.key, "step": step})
     if keep_every and step % keep_every == 0:
-        store.keep(step, lambda kept: shutil.copytree(written, kept, dirs_exist_ok=True))  # type: ignore[arg-type,return-value]
+        store.keep(step, lambda kept: shutil.copytree(written, kept, dirs_exist_ok=True))  # type: ignore[arg-type]
     with store.checkpoint(step) as draft:
         for path in written.iterdir():
             path.rename(draft / path.name)

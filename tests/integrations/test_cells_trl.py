@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import torch
 
-pytest.importorskip("trl", reason="runs in .ci/integrations trl")
+pytest.importorskip("trl", reason="runs in .ci/integrations trl_cells")
 import digits_task
 import hf_models
 from launched_grids import finish, half_way, wait_for
