@@ -14,6 +14,7 @@ class Cispo(Tis):
     name: ClassVar[str] = "cispo"
     summary: ClassVar[str] = "detached token ratio clipped to 0..5; never zeroes a gradient"
     reference: ClassVar[str] = "MiniMax-M1 2506.13585; ScaleRL 2510.13786"
+    known_as: ClassVar[tuple[str, ...]] = ("cispo-anchor",)
     formula: ClassVar[str] = "c = A clip(r, low, cap)"
     differences: ClassVar[tuple[str, ...]] = (
         "TRL: absolute cap, which falls back to 0.2 when unset and then scales every gradient by at most 0.2",

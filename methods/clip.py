@@ -22,6 +22,7 @@ class Clip(RatioMethod):
     summary: ClassVar[str] = "token ratio, gradient off outside 1 +- 0.2 on the outward side"
     reference: ClassVar[str] = "PPO 1707.06347"
     year: ClassVar[int] = 2017
+    known_as: ClassVar[tuple[str, ...]] = ("ppo", "ppo-clip")
     formula: ClassVar[str] = "c = A r, 0 where A>0 and r>1+high or A<0 and r<1-low"
     differences: ClassVar[tuple[str, ...]] = (
         "log-ratio clamp: +-20 in verl and SkyRL (gradient 0 beyond), none in TRL, slime, AReaL, NeMo-RL",

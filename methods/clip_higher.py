@@ -15,5 +15,6 @@ class ClipHigher(Clip):
     summary: ClassVar[str] = "token clip with bounds 0.2 below and 0.28 above"
     reference: ClassVar[str] = "DAPO 2503.14476"
     year: ClassVar[int] = 2025
+    known_as: ClassVar[tuple[str, ...]] = ("dapo",)
     paper_parts: ClassVar[str] = "zero-variance+grpo(eps=1e-6,std=sample)+token-mean"
     high: float = number(0.28, minimum=0)

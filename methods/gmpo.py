@@ -27,6 +27,7 @@ class Gmpo(RatioMethod):
     summary: ClassVar[str] = "geometric mean of token ratios clipped to e^(-0.4)..e^0.4"
     reference: ClassVar[str] = "GMPO 2507.20673"
     year: ClassVar[int] = 2025
+    known_as: ClassVar[tuple[str, ...]] = ("geo-mean",)
     formula: ClassVar[str] = "c_t = mean(A) g 1[log r_t <= high if A>0, >= -low if A<0], g = exp(mean of clipped log r)"
     differences: ClassVar[tuple[str, ...]] = (
         "bounds: 0.4 in the paper and TRL; verl reuses clip_ratio, 0.2",

@@ -14,6 +14,7 @@ class IcePop(Mis):
     name: ClassVar[str] = "icepop"
     summary: ClassVar[str] = "detached token ratio, tokens outside 0.5..5 zeroed"
     reference: ClassVar[str] = "Ring-1T 2510.18855"
+    known_as: ClassVar[tuple[str, ...]] = ("token-mask",)
     formula: ClassVar[str] = "c = A r 1[low <= r <= cap]"
     differences: ClassVar[tuple[str, ...]] = (
         "anchor: prox/mu officially, theta/mu in prime-rl; band 0.2..5 in prime-rl",

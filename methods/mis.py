@@ -21,6 +21,7 @@ class Mis(Tis):
     name: ClassVar[str] = "mis"
     summary: ClassVar[str] = "detached sequence weight, rows outside 1/8..8 zeroed"
     reference: ClassVar[str] = "Liu, Li et al. 2025, 'When Speed Kills Stability'"
+    known_as: ClassVar[tuple[str, ...]] = ("sequence-mask",)
     formula: ClassVar[str] = "c = A w 1[low <= w <= cap]"
     differences: ClassVar[tuple[str, ...]] = ("TRL's default sequence_mask: cap 3, no lower bound",)
     low: float = number(0.125, minimum=0)

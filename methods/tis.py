@@ -29,6 +29,7 @@ class Tis(WeightMethod):
     summary: ClassVar[str] = "detached product of token ratios per row, capped at 8"
     reference: ClassVar[str] = "Yao et al. 2025; VCPO 2602.17616"
     year: ClassVar[int] = 2025
+    known_as: ClassVar[tuple[str, ...]] = ("off-policy-tis", "sequence-truncate")
     formula: ClassVar[str] = "c = A min(w, cap), w = prod_t r_t"
     differences: ClassVar[tuple[str, ...]] = (
         "cap: 2 verl, 8 VCPO, 5 SkyRL, 3 TRL",

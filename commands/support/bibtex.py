@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import vcpo_bench
 from vcpo_bench.errors import UsageError
-from vcpo_bench.naming.grammar import read_items, unknown_name
+from vcpo_bench.naming.grammar import read_items
 from vcpo_bench.records.code_state import code_state
 
 _ARXIV = re.compile(r"(?P<name>[^;]*?)\s*(?P<number>[0-9]{4}\.[0-9]{5})")
@@ -76,7 +76,7 @@ def _named(expression: str) -> Iterator[tuple[str, str]]:
     for item in read_items(expression):
         kind = METHODS.entries.lookup(item.name.text)
         if kind is None:
-            raise UsageError(unknown_name("method", item.name.text, METHODS.names()))
+            raise UsageError(METHODS.unknown(item.name.text))
         yield kind.name, str(kind.reference)
 
 

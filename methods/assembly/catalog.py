@@ -1,5 +1,6 @@
 """Which methods and parts exist, and methods from expressions: `NAME(key=value,...)+PART(...)`, and `NAME:paper`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +62,7 @@ class MethodCatalog(Catalog[MethodComponent]):
             raise ExpressionError(text, end, "only ':paper' may follow the name of a method")
         if kind is None:
             word, known = ("method", self.names()) if first else ("part", filter(self._can_be_added, self.kinds))
-            raise ExpressionError(text, name.start, unknown_name(word, name.text, known))
+            raise ExpressionError(text, name.start, self.unknown(name.text, list(known), word))
         if first and kind.name not in self.names():
             problem = f"{name.text!r} is a part, not a method; add it to one, for example reinforce+{name.text}"
             raise ExpressionError(text, name.start, problem)
@@ -69,6 +70,14 @@ class MethodCatalog(Catalog[MethodComponent]):
             problem = f"{name.text!r} is a method of its own and cannot be added with '+'; start the expression with it"
             raise ExpressionError(text, name.start, problem)
         return self.build(text, item)
+
+    def unknown(self, name: str, known: Sequence[str] | None = None, word: str = "method") -> str:
+        """What to say of a name that does not exist: what it is called here, where a trainer has it, else the known."""
+        spelled = name.lower().replace("_", "-")
+        here = [kind.name for kind in self.kinds.values() if spelled in vars(kind).get("known_as", ())]  # not inherited
+        if here:
+            return f"unknown {word} {name!r}: it is called {' or '.join(sorted(here))} here"
+        return unknown_name(word, name, self.names() if known is None else known)
 
     def _can_be_added(self, name: str) -> bool:
         kind = self.kinds[name]

@@ -12,7 +12,6 @@ from vcpo_bench.methods.core.bernoulli import two_tokens
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.naming.component import parameters
 from vcpo_bench.naming.errors import ParameterError
-from vcpo_bench.naming.grammar import unknown_name
 
 PROBABILITY = 0.02
 """Probability of the token under the behavior policy in a curve: methods that look at probabilities need one."""
@@ -81,7 +80,7 @@ def describe(name: str) -> Description:
     """
     kind = METHODS.kinds.get(name)
     if kind is None:
-        raise ParameterError(unknown_name("method or part", name, METHODS.kinds))
+        raise ParameterError(METHODS.unknown(name, list(METHODS.kinds), "method or part"))
     whole = parse_method(name) if name in method_names() else None
     default = whole if whole is not None else kind()
     facts = [

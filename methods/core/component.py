@@ -36,12 +36,14 @@ class MethodComponent(Component, ABC):
         sees: Rows that decide what one row gets. A trainer that shows fewer at a time refuses the method, so that this
             must be right; the tests measure it.
         reads: Of `reward` and `version`, what it reads besides log-probabilities and advantage.
+        known_as: What trainers call it, in lower case with hyphens; a name here that leads to it in error messages.
     """
 
     bare_value: ClassVar[bool] = False
     slot: ClassVar[str] = ""
     reference: ClassVar[str] = ""
     year: ClassVar[int] = 0
+    known_as: ClassVar[tuple[str, ...]] = ()
     formula: ClassVar[str] = ""
     differences: ClassVar[tuple[str, ...]] = ()
     revision: ClassVar[int] = 1

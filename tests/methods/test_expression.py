@@ -42,6 +42,10 @@ def test_canonical_spelling(text: str, canonical: str) -> None:
     ("text", "position", "words"),
     [
         ("clp", 0, ["unknown method 'clp'", "did you mean clip"]),
+        ("off_policy_tis", 0, ["unknown method 'off_policy_tis': it is called tis or token-tis here"]),
+        ("clip+Token-Mask", 5, ["unknown part 'Token-Mask': it is called icepop here"]),
+        ("dapo", 0, ["it is called clip-higher here"]),
+        ("grpo(eps=1)", 0, ["is a part, not a method"]),
         ("clip(hihg=3)", 5, ["no parameter 'hihg'", "did you mean high", "low (a number, 0 or more)"]),
         ("clip(high=abc)", 10, ["high=abc is not legal", "a number, 0 or more"]),
         ("clip(high=-1)", 10, ["is not legal"]),

@@ -51,6 +51,13 @@ def test_every_file_of_these_folders_is_called_what_a_user_types(folder: str) ->
         assert origin.rpartition(".")[2] == name.replace("-", "_")
 
 
+def test_what_trainers_call_a_method_is_no_name_here() -> None:
+    elsewhere = {spelled for kind in METHODS.kinds.values() for spelled in kind.known_as}
+    assert elsewhere
+    assert all(spelled == spelled.lower() and "_" not in spelled for spelled in elsewhere)
+    assert not elsewhere & set(METHODS.kinds)
+
+
 def test_names_are_unique_and_words() -> None:
     names = {*method_names(), *part_names()}
     assert all(name == name.lower() and " " not in name and "_" not in name for name in names)

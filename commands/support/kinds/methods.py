@@ -7,6 +7,7 @@ from typing import Any
 
 from vcpo_bench.commands.support.kinds.base import Listing, facts, heading
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind, shown_parameters
+from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import first_name, read_item
 from vcpo_bench.naming.template import no_template
 
@@ -38,11 +39,11 @@ class MethodKind(CatalogKind):
 
     def page(self, name: str) -> list[str]:
         """Formula, parameters, remarks on implementations that differ, and the coefficient against the ratio."""
-        from vcpo_bench.methods import coefficient_curve, describe, draw_curve, geometry_of
+        from vcpo_bench.methods import METHODS, coefficient_curve, describe, draw_curve, geometry_of
 
         kind = self.catalog.entries.lookup(first_name(name))
         if kind is None or kind.name not in self.names():
-            raise self.unknown(first_name(name), self.names())
+            raise UsageError(METHODS.unknown(first_name(name), self.names(), self.singular))
         plain = name == kind.name
         method = None if plain else self.one(name)
         about = describe(kind.name)
