@@ -17,8 +17,8 @@ REFERENCE = "reference"
 """What stands for these runs where a baseline is asked for."""
 FOLDER = Path(__file__).with_name("references")
 """`TRAINER-healthy.csv` and `TRAINER-collapsed.csv`, and how they were made."""
-OTHERWISE = "trl"
-"""The trainer whose runs stand in for those of another."""
+OTHERWISE = "verl"
+"""The trainer whose runs stand in for those of another: the one that logs most."""
 
 
 def beside_references(run: LoggedRun, departures: tuple[Departure, ...]) -> References:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from vcpo_bench.analysis.diagnosis.causes.weights import OLD
 from vcpo_bench.analysis.diagnosis.diagnosis import Advice, Cause
 from vcpo_bench.analysis.logs.run import LoggedRun
 
@@ -53,6 +54,8 @@ def _applies(run: LoggedRun, action: Mapping[str, Any]) -> bool:
     if any(column in run.series for column in action.get("unless", ())):
         return False
     lags = [run.series[name].finite[1] for name in _LAG if name in run.series]
+    if action.get("fresh", False) and any(one.size and float(np.median(one)) >= OLD for one in lags):
+        return False
     return not action.get("lag", False) or any(one.size and float(np.max(one)) >= 1 for one in lags)
 
 

@@ -13,6 +13,8 @@ GAP = 0.1
 RESUME_WINDOW = 10
 """Rows on each side of a resume that are compared."""
 JUMP = 6.0
+EDGE = 3
+"""Rows right at a resume between which half of the change must lie: a slope that runs through it is no jump."""
 
 
 def train_eval_gap(story: Story) -> Cause | None:
@@ -75,6 +77,7 @@ def _jump(story: Story, name: str, at: float) -> str:
         1.4826 * float(np.median(np.abs(before - middle))),
         series.column.floor * (abs(middle) if series.column.log else 1),
     )
-    if abs(now - middle) < JUMP * spread:
+    step = abs(float(np.median(after[:EDGE]) - np.median(before[-EDGE:])))
+    if abs(now - middle) < JUMP * spread or step < abs(now - middle) / 2:
         return ""
     return f"{story.label(name)} went from {middle:.3g} to {now:.3g}"

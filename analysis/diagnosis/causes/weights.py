@@ -32,6 +32,8 @@ LOST_KL = 5.0
 LOST_CORRELATION = 0.5
 LOW_ESS = 0.1
 """ESS ratio of raw weights below which a few samples of a batch decide its update, also where it was never higher."""
+OLD = 2.0
+"""Versions from which on a lag that does not grow separates the policies as well: the more, the larger the updates."""
 _ANCHOR_ROWS = 10
 _LAG_NEAR = 30
 _NOT_MU = 0.02
@@ -47,8 +49,7 @@ def lag_and_weights(story: Story) -> Cause | None:
     low = None if story.fell("ess_ratio") else story.first_below("ess_ratio", LOW_ESS)
     if low is not None:
         case.supports(low, f"{story.label('ess_ratio')} is below {LOW_ESS:g} {story.when(low)}", "ESS down")
-    old = low is not None and any(story.start(column) >= 1 for column in known)
-    if known and not lag and not old:
+    if known and not lag and not _old(story):
         case.opposes(story.stayed(known[0]) or "the lag did not grow")
         if story.start(known[0]) <= 0:
             case.opposes("the data were fresh: the lag was 0")
@@ -66,7 +67,12 @@ def engine_gap(story: Story) -> Cause | None:
     case = Case(story, "engine gap")
     for one in evidence:
         case.take(one)
-    if evidence and not lag and (known := next(filter(story.has, LAG), "")):
+    known = next(filter(story.has, LAG), "")
+    if evidence and _old(story):
+        case.opposes(
+            f"the data are {_usual(story, known):.3g} versions old ({story.label(known)}): the gap holds that as well"
+        )
+    elif evidence and not lag and known:
         case.supports(min(one.step for one in evidence), f"{story.label(known)} did not grow with it")
     for late in lag:
         if any(abs(one.step - late.step) <= _LAG_NEAR for one in gap):
@@ -78,6 +84,17 @@ def engine_gap(story: Story) -> Cause | None:
 def _changes(story: Story, up: Sequence[str], down: Sequence[str] = ()) -> list[Departure]:
     """The departures of columns that rose and of others that fell."""
     return [one for one in [*map(story.rose, up), *map(story.fell, down)] if one is not None]
+
+
+def _usual(story: Story, column: str) -> float:
+    """Median of the finite values of a column; NaN where there is none."""
+    _, values = story.run.series[column].finite
+    return float(np.median(values)) if values.size else float("nan")
+
+
+def _old(story: Story) -> bool:
+    """Whether the data were usually some versions old."""
+    return any(_usual(story, column) >= OLD for column in LAG if story.has(column))
 
 
 def _on_policy(story: Story) -> bool:

@@ -285,3 +285,14 @@ def test_a_distance_to_the_reference_that_drifts_is_not_dated_by_its_start(tmp_p
     rows = [dict(zip(names, map(float, row), strict=True)) for row in zip(drifting, cut, reward, strict=True)]
     found = trl(tmp_path, [row | {"frac_reward_zero_std": 0.1} for row in rows])
     assert next(one.step for one in found.departures if one.column == "kl_reference") > 20
+
+
+def test_a_slope_that_runs_through_a_resume_is_no_jump(tmp_path: Path) -> None:
+    slope = noisy(np.where(T < 100, 900, np.maximum(900 - 25 * (T - 100.0), 60)), 3)
+    reward, again = noisy(np.where(T < 150, 0.7, 0.02)).clip(0, 1), [*T[:115], *T[108:]]
+    for length, said in ((slope[again], "truncation and length"), ([*slope[:115], *slope[108:] / 9], "resume jump")):
+        data = [{"critic/score/mean": reward[t], "response_length/mean": x} for t, x in zip(again, length, strict=True)]
+        lines = [json.dumps({"step": int(t) + 1, "data": row}) for t, row in zip(again, data, strict=True)]
+        found = read(tmp_path / "metrics.jsonl", "\n".join(lines))
+        assert found.verdict == "collapsed"
+        assert ("resume jump" in probable(found), said in probable(found)) == (said == "resume jump", True)

@@ -27,10 +27,14 @@ def test_every_trainer_has_both_and_all_are_small() -> None:
     assert sum(file.stat().st_size for file in SHIPPED) < 110_000
 
 
-def test_the_true_cause_of_the_collapse_is_named() -> None:
-    found = diagnose(read_run(FOLDER / "trl-collapsed.csv"))
-    assert found.causes[0].name == "lag and weights"
-    assert found.causes[0].standing == "probable"
+@pytest.mark.parametrize("trainer", ["trl", "verl"])
+def test_stale_samples_are_named_as_what_made_a_run_collapse(trainer: str) -> None:
+    found = diagnose(read_run(FOLDER / f"{trainer}-collapsed.csv"))
+    standing = {cause.name: cause.standing for cause in found.causes}
+    assert standing["lag and weights"] == "probable"
+    assert standing.get("engine gap") != "probable"
+    assert not any("fp16" in one.set for one in found.try_next)
+    assert any("staleness" in one.set or "off_policy" in one.set for one in found.try_next)
 
 
 def slime_log(folder: Path) -> Path:
@@ -57,7 +61,7 @@ def test_the_page_and_the_data_hold_the_three_curves(tmp_path: Path) -> None:
     beside = json.loads(result.output)["references"]
     reward = beside["signals"][0]
     assert reward["label"] == "training reward"
-    collapsed = read_run(FOLDER / "trl-collapsed.csv").series["reward"].values
+    collapsed = read_run(FOLDER / "verl-collapsed.csv").series["reward"].values
     assert reward["collapsed"][1] == pytest.approx(float(np.median(collapsed[-10:])))
     assert "one that collapses" in page.read_text()
     assert vb.diagnose(file, baseline="reference").references is not None
