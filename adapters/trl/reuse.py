@@ -27,8 +27,8 @@ class Kept(NamedTuple):
 class Budget:
     """Which micro-batches of an optimizer step keep what their norms left: memory decides.
 
-    The micro-batch that is trained first always does, since what it keeps takes no more room than the graph of its
-    own forward pass would. Others do while all they keep is no larger than the trained weights.
+    The micro-batch that is trained first always does: it is scored last, and what it keeps was in memory while its
+    norms were measured. Others do while all they keep is no larger than the trained weights.
 
     Args:
         trainer: A `GRPOTrainer`.
