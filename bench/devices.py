@@ -7,9 +7,8 @@ import gc
 import sys
 from contextlib import suppress
 
-import torch
-
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import torch
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # M_* in glibc's malloc.h
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor, torch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,11 +1,12 @@
 """Asymmetric importance sampling policy optimization."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.masking import choose, within

@@ -1,12 +1,12 @@
 """Balanced policy optimization with adaptive clipping."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.clipping import differentiated

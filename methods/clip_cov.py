@@ -1,11 +1,11 @@
 """Clip-Cov: leave out a few tokens whose probability moves with the advantage."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.covariance import covariance
@@ -51,7 +51,7 @@ class ClipCov(Clip):
     def _draw(self, ev: EvidenceView, band: Tensor) -> Tensor:
         """`[..., P, G, T]` bool, the tokens drawn from the band of each batch."""
         now = ev.batch.now
-        step = int(now.max()) if isinstance(now, Tensor) else now
+        step = int(now.max()) if isinstance(now, torch.Tensor) else now
         drawn = torch.zeros_like(band).reshape(-1, band.shape[-3:].numel())
         counts = (self.share * ev.rows.tokens).to(torch.int64).clamp(min=1).reshape(-1)
         for row, (one, count) in enumerate(zip(band.reshape(drawn.shape), counts.tolist(), strict=True)):

@@ -1,12 +1,12 @@
 """Cumulative-token policy optimization, and MinPRO's running minimum."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.masking import choose, within

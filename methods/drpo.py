@@ -1,10 +1,11 @@
 """DRPO: a quadratic penalty on the ratio whose strength is the token's own probability."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.masking import as_number

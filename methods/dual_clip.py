@@ -1,11 +1,11 @@
 """PPO's clip with a ceiling for negative advantages."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.naming.parameters import number
 

@@ -1,10 +1,11 @@
 """ESTR: PPO's clip without the tokens whose log-ratio is large for their entropy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.masking import as_number
 from vcpo_bench.methods.core.terms import Terms

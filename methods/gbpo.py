@@ -1,11 +1,11 @@
 """GBPO: regression of the ratio to a bounded target."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.group_statistics import TINY, group_median, group_std
 from vcpo_bench.methods.core.reach import Scope

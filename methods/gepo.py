@@ -1,11 +1,11 @@
 """Group expectation policy optimization."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated

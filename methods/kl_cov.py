@@ -1,10 +1,11 @@
 """KL-Cov: penalize the few tokens whose probability moves most with the advantage."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.covariance import covariance, largest
 from vcpo_bench.methods.core.reach import Scope

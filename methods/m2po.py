@@ -1,12 +1,12 @@
 """M2PO as its authors' code has it: PPO's clip with a bound solved from a second-moment budget."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.clipping import differentiated
 from vcpo_bench.methods.core.masking import within

@@ -1,11 +1,11 @@
 """Masked importance sampling: a weight outside its band is zero instead of truncated."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.masking import gate, within
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms

@@ -1,11 +1,11 @@
 """P3O: the effective sample size as cap, and as weight of a pull toward the behavior policy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES, fields_of
 from vcpo_bench.methods.core.reach import Scope

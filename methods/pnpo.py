@@ -1,10 +1,11 @@
 """PNPO: the geometric mean of the ratios of the prefix as the token's weight."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.terms import Terms

@@ -1,10 +1,11 @@
 """PPO-OR: a squared margin in the log-ratio in place of PPO's clip."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.terms import Terms
 from vcpo_bench.methods.core.view import EvidenceView

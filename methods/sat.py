@@ -1,11 +1,11 @@
 """SAT: PPO's clip, tighter on the outward side for the batch's most mismatched tokens."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.clipping import clip_bounds, differentiated
 from vcpo_bench.methods.core.masking import within

@@ -1,10 +1,11 @@
 """Trajectory balance with asynchrony."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.group_statistics import group_mean

@@ -1,11 +1,11 @@
 """Truncated importance sampling of whole sequences."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ratios import log_of, outside, segment_mean

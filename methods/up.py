@@ -1,11 +1,12 @@
 """UP: no ratio and no clip for positive advantages, PPO's clip for the others."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.masking import as_number
 from vcpo_bench.methods.core.terms import Terms

@@ -1,12 +1,12 @@
 """Variational sequence-level soft policy optimization."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.ratios import judged_by
 from vcpo_bench.methods.core.terms import Terms

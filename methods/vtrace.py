@@ -1,12 +1,12 @@
 """IMPALA's V-trace with the group mean as a constant value function."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod
 from vcpo_bench.methods.core.group_statistics import group_mean, group_std, over_std
 from vcpo_bench.methods.core.ratios import log_of

@@ -18,13 +18,14 @@ ROOT = Path(vcpo_bench.__file__).resolve().parent
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
 
-OPEN_TO_ALL = {"", "errors", "files", "progress", "records", "naming"}
-"""What every room may import: version, errors, the writing of files, the schema of tables, the grammar of names."""
+OPEN_TO_ALL = {"", "errors", "files", "lazy_torch", "progress", "records", "naming"}
+"""What every room may import: version, errors, writing of files, torch on demand, schema of tables, grammar of names."""
 
 WINGS = {
     "errors": set(),
     "files": {"errors"},
     "interrupts": set(),
+    "lazy_torch": set(),
     "progress": set(),
     "records": {"errors", "files"},
     "naming": {"errors"},

@@ -12,7 +12,6 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.policies.catalog import check_distributions
-from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.regimes import CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.errors import UsageError
@@ -67,8 +66,8 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     spec.check()
-    for text in spec.tasks if spec.start else ():
-        read_warm_start(token_task(text), spec.start, spec.parts.policy)
+    if spec.start:
+        _check_start(spec)
     shared = spec.shared()
     methods = list({method.canonical: method for method in _named_methods(spec, shared)}.values())
     planned: dict[str, PlannedCell] = {}
@@ -77,6 +76,14 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
             known = planned.get(cell.key)
             planned[cell.key] = cell if known is None or known.control else known
     return sorted(planned.values(), key=lambda cell: -cell.cost)
+
+
+def _check_start(spec: GridSpec) -> None:
+    """Raises `UsageError` where `--start` is no start of one of the tasks."""
+    from vcpo_bench.bench.policies.warm_start import read_warm_start
+
+    for text in spec.tasks:
+        read_warm_start(token_task(text), spec.start, spec.parts.policy)
 
 
 def skipped_methods(spec: GridSpec) -> list[str]:

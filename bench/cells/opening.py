@@ -11,8 +11,8 @@ from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
 from vcpo_bench.bench.policies.warm_start import load_warm_start
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SamplingJob
+from vcpo_bench.bench.samplers.engines.base import InflightEngine
 from vcpo_bench.bench.tasks import Task, TokenTask
 from vcpo_bench.bench.tasks.text.bound import BoundTask
 from vcpo_bench.errors import UsageError

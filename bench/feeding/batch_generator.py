@@ -13,8 +13,8 @@ from vcpo_bench.bench.policies.base import Decoding
 from vcpo_bench.bench.policies.conversation import Conversation
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.regimes.base import Order
-from vcpo_bench.bench.samplers.base import InflightEngine, Segment
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.base import InflightEngine, Segment
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout, Trajectories

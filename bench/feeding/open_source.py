@@ -20,7 +20,7 @@ from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule, check_method
 from vcpo_bench.bench.regimes.regime import Regime
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError

@@ -21,7 +21,7 @@ from vcpo_bench.bench.feeding.sampler_handle import Delivery, SamplerSetup, nump
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler, service_time
 from vcpo_bench.bench.regimes.base import CellShape
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.naming.plugins import load_plugin
 
 BEAT_SECONDS = 0.1

@@ -14,7 +14,7 @@ from torch import Tensor
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes.base import CellShape
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Trajectories

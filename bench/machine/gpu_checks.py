@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.machine.doctor import DoctorLine
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.draw import Draw
-from vcpo_bench.bench.samplers.base import Engine
+from vcpo_bench.bench.samplers.engines.base import Engine
 from vcpo_bench.bench.samplers.vllm_engine import releases
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task

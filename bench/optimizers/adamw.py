@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from vcpo_bench.bench.optimizers.catalog import Optimizer
-from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.naming.parameters import integer, number
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-
-from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

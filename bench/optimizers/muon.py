@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.optimizers.adamw import ADAMW
 from vcpo_bench.bench.optimizers.catalog import Optimizer
-from vcpo_bench.bench.optimizers.side_by_side import SideBySide
-from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.naming.parameters import choice, number
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,8 @@ class Muon(Optimizer):
 
     def build(self, policy: Policy, lr: float, weight_decay: float) -> torch.optim.Optimizer:
         """See `Optimizer.build`."""
+        from vcpo_bench.bench.side_by_side import SideBySide
+
         hidden = hidden_matrices(policy)
         others = ADAMW.build(policy, lr, weight_decay)
         chosen = {id(parameter) for parameter in hidden}
@@ -54,8 +56,8 @@ class Muon(Optimizer):
         return 2
 
 
-def hidden_matrices(policy: Policy) -> list[nn.Parameter]:
+def hidden_matrices(policy: Policy) -> list[torch.nn.Parameter]:
     """The trained matrices of a policy that are no embedding and not of its output head."""
-    outer = [policy.output_head(), *(module for module in policy.modules() if isinstance(module, nn.Embedding))]
+    outer = [policy.output_head(), *(module for module in policy.modules() if isinstance(module, torch.nn.Embedding))]
     kept_out = {id(parameter) for module in outer for parameter in module.parameters()}
     return [one for one in policy.trainable() if one.ndim == 2 and id(one) not in kept_out]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from vcpo_bench.bench.optimizers.catalog import Optimizer
-from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.naming.parameters import flag, number
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +51,10 @@ class SGD(Optimizer):
         return 1 if self.momentum else 0
 
 
-@torch.no_grad()
 def _shrink(optimizer: torch.optim.Optimizer, weight_decay: float) -> None:
     groups: list[dict[str, Any]] = optimizer.param_groups
-    for group in groups:
-        for parameter in group["params"]:
-            if parameter.grad is not None:
-                parameter.mul_(1 - group["lr"] * weight_decay)
+    with torch.no_grad():
+        for group in groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.mul_(1 - group["lr"] * weight_decay)

@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

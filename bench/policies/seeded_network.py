@@ -49,9 +49,8 @@ class SeededNetwork(nn.Module, Generic[C]):
     def __init__(self, config: C, seed: int = 0) -> None:
         super().__init__()
         self.config = config
-        with torch.device("meta"):  # no memory, and no draw from the global random state, for weights set below
+        with torch.random.fork_rng(devices=[]):  # PyTorch draws weights of its own; below they are set
             self._build(config)
-        self.to_empty(device="cpu")
         self._initialize(seed)
 
     @abstractmethod

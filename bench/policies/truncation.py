@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor, torch
 
 FLOOR = -1e30
 """Logit of a token that was cut: its probability is exactly 0, and 0 times its logarithm is 0 instead of NaN."""
@@ -64,7 +62,7 @@ def pack(kept: Tensor) -> Tensor:
     """Sets of tokens as bits, bool [..., V] to uint8 [..., ceil(V / 8)]; token v is bit v % 8 of byte v // 8."""
     vocabulary = kept.shape[-1]
     size = packed_size(vocabulary)
-    padded = F.pad(kept.to(torch.uint8), (0, 8 * size - vocabulary)).contiguous()
+    padded = torch.nn.functional.pad(kept.to(torch.uint8), (0, 8 * size - vocabulary)).contiguous()
     bits = padded.view(*kept.shape[:-1], size, 8) << _places(kept.device)
     packed: Tensor = bits.sum(-1, dtype=torch.uint8)
     return packed

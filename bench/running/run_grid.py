@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 
-import torch
-
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
@@ -24,6 +22,7 @@ from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
 from vcpo_bench.bench.samplers.catalog import Sampler
 from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.lazy_torch import torch
 
 TORCH = TorchSampler()
 
@@ -44,8 +43,8 @@ def worker_count(asked: int, device: str = "cpu", sampler: Sampler = TORCH) -> i
     """
     if asked < 0:
         raise UsageError(f"--jobs {asked}: give a number of worker processes, or 0 for one per core or GPU")
-    checked_device(device)
     if device != "cpu":
+        checked_device(device)
         return asked or sampler.workers(torch.cuda.device_count() if device == "cuda" else 1)
     return asked or available_cores()
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
+    from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
+    from vcpo_bench.bench.samplers.engines.base import InflightEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Sampler(Component):
         Raises:
             UsageError: A package it needs is missing.
         """
+        from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
+
         return SamplingOptions()
 
     def open(self, policy: Policy, job: SamplingJob) -> InflightEngine | None:

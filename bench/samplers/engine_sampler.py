@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.packages import hf_packages
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import Sampler, SamplingJob
 from vcpo_bench.errors import UsageError
 
 if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
     from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+    from vcpo_bench.bench.samplers.engines.base import InflightEngine
 
 
 @dataclass(frozen=True, kw_only=True)

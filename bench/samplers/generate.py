@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.policies.hf.packages import hf_packages
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 from vcpo_bench.bench.samplers.policy_sampler import PolicySampler
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,4 +24,5 @@ class GenerateSampler(PolicySampler):
         """See `Sampler.sampling`."""
         with hf_packages():
             from vcpo_bench.bench.policies.hf.generate import generate
+            from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
         return SamplingOptions(generate, self.truncation())

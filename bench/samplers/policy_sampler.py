@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.truncation import Truncation
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import Sampler, SamplingJob
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import choice, integer, number
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
+    from vcpo_bench.bench.samplers.engines.base import InflightEngine
 
 
 @dataclass(frozen=True, kw_only=True)

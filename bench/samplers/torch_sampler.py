@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, refill
 from vcpo_bench.bench.samplers.policy_sampler import PolicySampler
 from vcpo_bench.naming.parameters import integer
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,4 +32,6 @@ class TorchSampler(PolicySampler):
 
     def sampling(self) -> SamplingOptions:
         """See `Sampler.sampling`."""
+        from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, refill
+
         return SamplingOptions(partial(refill, slots=self.slots), self.truncation())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SamplingJob
 from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
 from vcpo_bench.bench.samplers.vllm_engine.releases import require
@@ -13,6 +12,7 @@ from vcpo_bench.naming.parameters import choice, number
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+    from vcpo_bench.bench.samplers.engines.base import InflightEngine
 
 _SAME = "learner"
 

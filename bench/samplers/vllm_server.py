@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SamplingJob
 from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
 from vcpo_bench.bench.samplers.vllm_engine.address import read_address
@@ -16,6 +15,7 @@ from vcpo_bench.naming.parameters import choice
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+    from vcpo_bench.bench.samplers.engines.base import InflightEngine
 
 URL_VARIABLE = "VCPO_BENCH_VLLM_URL"
 """Environment variable with the URL of the server (`--url`). It is no part of a cell: no number depends on it."""

@@ -1,11 +1,12 @@
 """What a trainer sees of a task: prompts, a reward, demonstrations, and a readable form of an episode."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from torch import Tensor
-
 from vcpo_bench.bench.tasks.environment import Environment
+from vcpo_bench.lazy_torch import Tensor
 
 HELD_OUT = 256
 

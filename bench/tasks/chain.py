@@ -1,15 +1,16 @@
 """chain: running sums modulo 10. One right answer; three digits that the demonstrations hardly show."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, per_response
 from vcpo_bench.bench.tasks.token_task import TokenTask, integers
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.naming.parameters import integer
 
 _COMMON = 7

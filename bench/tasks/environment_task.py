@@ -6,13 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, per_response
 from vcpo_bench.bench.tasks.environment import Environment, Turn
 from vcpo_bench.bench.tasks.token_task import TokenTask
+from vcpo_bench.lazy_torch import Tensor, torch
 
 _DRAWS = 16  # random numbers per demonstration
 

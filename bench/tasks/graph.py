@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-import torch
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor, torch
 
 NODES = 10
 STEPS = (1, 3, 6)  # node n leads to n + 1, n + 3 and n + 6, modulo 10

@@ -1,18 +1,19 @@
 """guess: find a hidden number from what the environment says to every guess."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.environment import Reply, Turn
 from vcpo_bench.bench.tasks.environment_task import EnvironmentTask
 from vcpo_bench.bench.tasks.hidden import NAME, hidden
 from vcpo_bench.bench.tasks.token_task import integers
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.naming.parameters import integer
 
 _RARE_SHARE = 0.05

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor, torch
 
 CANDIDATES = 4096
 """Prompts among which the held-out ones are chosen."""

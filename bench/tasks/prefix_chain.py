@@ -1,16 +1,17 @@
 """prefix-chain: emit H bits of which most must be 1. Nothing to read, many right answers."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations
 from vcpo_bench.bench.tasks.token_task import TokenTask
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.naming.parameters import integer
 
 _MARK = 2

@@ -2,14 +2,15 @@
 
 MODULE = '''"""{title}: say here what a policy must learn."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vcpo_bench.bench.tasks import Demonstrations, TokenTask, integers, per_response
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.naming.parameters import integer
 
 

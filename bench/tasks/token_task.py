@@ -1,20 +1,21 @@
 """Tasks in tokens: each brings its own small vocabulary, for the built-in tiny policy."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import HELD_OUT, Task
 from vcpo_bench.bench.tasks.catalog import TASKS, NamedTask
 from vcpo_bench.bench.tasks.held_out import CANDIDATES, choose, draw_apart
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import Tensor, torch
 
 
 @dataclass(frozen=True, kw_only=True)

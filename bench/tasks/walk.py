@@ -1,18 +1,19 @@
 """walk and walk-eos: walks on a ten-node graph that must end at a goal. Many right answers, high entropy."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, per_response
 from vcpo_bench.bench.tasks.graph import NODES, PROMPT, legal_steps, questions, rare, right_walks, ways
 from vcpo_bench.bench.tasks.token_task import TokenTask, integers
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.naming.parameters import integer
 
 _EOS = 11

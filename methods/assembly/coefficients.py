@@ -1,11 +1,11 @@
 """From the terms of a surrogate to the coefficients of an update, c = N ((A w u kept + k) keep + l)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ess import ess_ratio
 from vcpo_bench.methods.core.masking import as_number, gate

@@ -1,12 +1,13 @@
 """What a method is made of: its own parts, those added with `+`, and what follows from them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.assembly.parts import Parts
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.errors import MethodError

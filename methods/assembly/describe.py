@@ -1,9 +1,10 @@
 """Facts about a method for people, and its coefficient drawn against the ratio."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.assembly.catalog import METHODS, method_names, parse_method
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod

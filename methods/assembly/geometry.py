@@ -3,13 +3,13 @@
 Measured, not declared: evidence is changed one number at a time, and what answers is noted.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.catalog import parse_method
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.core.batch import Batch

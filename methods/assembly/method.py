@@ -1,13 +1,13 @@
 """The base class of every method: runs its parts in order and assembles the coefficients of one update."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.coefficients import assemble
 from vcpo_bench.methods.assembly.composite import Composite
 from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch

@@ -1,11 +1,11 @@
 """The evidence of one optimizer step, as padded tensors of P prompts x G responses x T tokens."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.errors import BatchError
 from vcpo_bench.methods.core.field_types import as_rows, as_tensor, check_count, check_number, check_state
 
@@ -32,9 +32,6 @@ _DISTRIBUTIONS = ("vocabulary_logp", "behavior_vocabulary_logp")
 _ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
 _NEEDED = ("logp", "behavior_logp", "mask", "valid", "reward", "version")
 _TENSORS = tuple(dict.fromkeys((*_NEEDED, *_TOKEN_FLOATS, *_DISTRIBUTIONS, *_ROW_FLOATS, "void_turn", "rows")))
-_HALF = (torch.float16, torch.bfloat16)
-
-
 LARGEST_REWARD = 1e12
 """Larger rewards and advantages are refused: their squares, or their products with weights, overflow in float32."""
 
@@ -130,7 +127,7 @@ class Batch:
             self._check(name, shape[:-1], "floating")
         for name in ("now", "update_norm"):
             value = getattr(self, name)
-            if isinstance(value, Tensor) and value.shape not in (shape[:-3], torch.Size(())):
+            if isinstance(value, torch.Tensor) and value.shape not in (shape[:-3], torch.Size(())):
                 raise BatchError(f"{name} has shape {list(value.shape)}; expected the leading shape {list(shape[:-3])}")
 
     def _check(self, name: str, shape: torch.Size, kind: str) -> None:
@@ -164,7 +161,7 @@ class Batch:
         oldest = torch.where(self.mask, self.version, newest).amin(-1)
         return torch.where(oldest < newest, now - oldest, 0)
 
-    def with_state(self, state: Mapping[str, Tensor]) -> "Batch":
+    def with_state(self, state: Mapping[str, Tensor]) -> Batch:
         """The same evidence with the method's state of the previous update."""
         return replace(self, state=state)
 
@@ -182,7 +179,7 @@ class Batch:
         state: Mapping[str, Tensor] | None = None,
         update_norm: float | Tensor | None = None,
         **optional: Tensor | None,
-    ) -> "Batch":
+    ) -> Batch:
         """Arrange rows into groups, padding ragged groups with invalid slots.
 
         Args:
@@ -211,7 +208,7 @@ class Batch:
         if logp.dim() != 2 or group.shape != logp.shape[:1]:
             raise BatchError(f"logp must be [B, T] and group [B]; got {list(logp.shape)} and {list(group.shape)}")
         if version is None:
-            if isinstance(now, Tensor) and now.dim():
+            if isinstance(now, torch.Tensor) and now.dim():
                 raise BatchError(f"now has shape {list(now.shape)}; the rows of one run have one number")
             version = torch.zeros(logp.shape, dtype=torch.int64, device=logp.device) + torch.as_tensor(now)
         if 0 in logp.shape:
@@ -250,7 +247,7 @@ def _evidence(value: Tensor | None) -> Tensor | None:
     """Without gradient history, and float32 where it is half precision."""
     if value is None:
         return None
-    return (value.float() if value.dtype in _HALF else value).detach()
+    return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).detach()
 
 
 def _slots(group: Tensor) -> tuple[Tensor, int, int]:

@@ -1,7 +1,8 @@
 """A token against all others as a coin: the divergence of two policies that needs only the token's probabilities."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
+
+from vcpo_bench.lazy_torch import Tensor, torch
 
 
 def bernoulli_kl(q: Tensor, p: Tensor, edge: float = 0.0) -> Tensor:

@@ -1,12 +1,12 @@
 """The base class of step rules that use the step scales of another cell."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.view import EvidenceView
@@ -33,7 +33,7 @@ class BorrowedStep(Step):
         """Expression of the cell to run first."""
         return self.to
 
-    def with_series(self, values: Sequence[float], rng_seed: int) -> "BorrowedStep":
+    def with_series(self, values: Sequence[float], rng_seed: int) -> BorrowedStep:
         """The same rule, carrying the other cell's step scales.
 
         Args:

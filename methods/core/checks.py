@@ -1,8 +1,8 @@
 """Values of the evidence that no method can use: not numbers, too large, or negative where that cannot be."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import Batch
 from vcpo_bench.methods.core.errors import BatchError, NonFiniteEvidence
 

@@ -1,8 +1,8 @@
 """PPO's clip: its bounds, and a differentiated ratio whose gradient is 0 where a clamp holds it constant."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.masking import as_number, choose
 from vcpo_bench.methods.core.terms import Terms
 

@@ -1,8 +1,8 @@
 """What Clip-Cov and KL-Cov share: the covariance of advantage and log-probability, token by token."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.view import EvidenceView
 

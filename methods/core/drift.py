@@ -1,8 +1,8 @@
 """How far the weights have moved: what step rules make of the distances that a learner measures."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.errors import MissingEvidence
 from vcpo_bench.methods.core.view import EvidenceView

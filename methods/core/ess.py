@@ -1,10 +1,10 @@
 """Effective sample size of importance weights, in log space."""
 
+from __future__ import annotations
+
 import math
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import ROW_AXES
 
 

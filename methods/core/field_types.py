@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from numbers import Integral, Real
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.errors import BatchError
 
 _LARGEST = 2**62
@@ -19,7 +17,7 @@ def as_tensor(name: str, value: object) -> Tensor:
     Raises:
         BatchError: It is none, or one of a kind that cannot be indexed by rows: sparse, quantized or without values.
     """
-    if not isinstance(value, Tensor):
+    if not isinstance(value, torch.Tensor):
         raise BatchError(f"{name} is {_kind(value)}; give a tensor, such as torch.as_tensor makes")
     if value.layout != torch.strided or value.is_quantized or value.is_nested:
         raise BatchError(f"{name} is a sparse, quantized or nested tensor; give a dense one")
@@ -48,7 +46,7 @@ def check_count(name: str, value: object) -> None:
     Raises:
         BatchError: It is none.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, torch.Tensor):
         kind = as_tensor(name, value).dtype
         fits = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
     else:
@@ -63,8 +61,8 @@ def check_number(name: str, value: object) -> None:
     Raises:
         BatchError: It is none.
     """
-    fits = not as_tensor(name, value).is_complex() if isinstance(value, Tensor) else isinstance(value, Real | None)
-    if not fits:
+    is_tensor = isinstance(value, torch.Tensor)
+    if as_tensor(name, value).is_complex() if is_tensor else not isinstance(value, Real | None):
         raise BatchError(f"{name} is {_kind(value)}; expected a number")
 
 
@@ -81,6 +79,6 @@ def check_state(state: object) -> None:
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, Tensor):
+    if isinstance(value, torch.Tensor):
         return f"a tensor of {value.dtype}"
     return "missing" if value is None else f"a {type(value).__name__}"

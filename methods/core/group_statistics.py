@@ -1,8 +1,8 @@
 """Means and standard deviations of the rewards of a group, or of the whole batch: what baselines are made of."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.view import EvidenceView
 

@@ -3,13 +3,14 @@
 What a part must define is abstract: a plug-in that forgot it is refused by name when it is loaded.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView
@@ -172,7 +173,7 @@ class Step(Part):
         """Expression of the cell whose step scales this rule uses, or None."""
         return None
 
-    def with_series(self, values: Sequence[float], rng_seed: int) -> "Step":
+    def with_series(self, values: Sequence[float], rng_seed: int) -> Step:
         """The same rule, carrying the other cell's step scales; itself where it borrows none.
 
         Args:

@@ -1,9 +1,10 @@
 """Masks as numbers: on a CPU, passes over zeros and ones are several times faster than selecting with a bool mask."""
 
+from __future__ import annotations
+
 import math
 
-import torch
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor, torch
 
 
 def as_number(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -24,9 +25,9 @@ def _scalar(like: Tensor, value: float, dtype: torch.dtype) -> Tensor:
 
 def within(value: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
     """1 where low <= value <= high (both tensors, or both numbers), else 0, in the dtype of `value`."""
-    if isinstance(low, Tensor) and isinstance(high, Tensor):
+    if isinstance(low, torch.Tensor) and isinstance(high, torch.Tensor):
         return torch.minimum(torch.maximum(value, low), high).eq_(value)
-    if isinstance(low, Tensor) or isinstance(high, Tensor):
+    if isinstance(low, torch.Tensor) or isinstance(high, torch.Tensor):
         raise TypeError("the bounds are both tensors or both numbers")
     return value.clamp(low, high).eq_(value)
 

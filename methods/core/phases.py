@@ -1,9 +1,10 @@
 """The phases of one update, and the values that become known on the way."""
 
+from __future__ import annotations
+
 from typing import Literal
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.errors import EvidenceOrderError
 
 Phase = Literal["admission", "baseline", "penalty", "step", "weight", "mask", "aggregation", "surrogate"]

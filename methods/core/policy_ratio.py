@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.rows import Rows
 
 _LARGEST_LOG = 1e30

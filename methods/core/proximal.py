@@ -1,8 +1,8 @@
 """Approximations of the proximal policy that need no extra forward pass."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.view import EvidenceView
 
 

@@ -1,10 +1,10 @@
 """Arithmetic on ratios and advantages that several methods and masks share."""
 
+from __future__ import annotations
+
 import math
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.view import EvidenceView
 
 

@@ -1,9 +1,10 @@
 """Where a condition on sorted data starts to hold, found without sorting all of it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor, torch
 
 _SMALL = 1 << 14
 _SAMPLE = 2048

@@ -1,8 +1,10 @@
 """What a surrogate makes of the evidence."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor
 
 
 @dataclass(kw_only=True)

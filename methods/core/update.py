@@ -1,9 +1,11 @@
 """What a method returns: the gradient coefficient of every token and the size of the step."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from torch import Tensor
+from vcpo_bench.lazy_torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

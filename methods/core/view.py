@@ -6,9 +6,7 @@ import copy
 import math
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import LARGEST_REWARD, POLICY_FIELDS, Batch
 from vcpo_bench.methods.core.checks import bounded, finite_where, not_negative
 from vcpo_bench.methods.core.errors import MissingEvidence, NonFiniteEvidence

@@ -1,10 +1,11 @@
 """Reject what has a ratio outside a band."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.ratios import log_of, segment_mean
 from vcpo_bench.methods.core.view import EvidenceView

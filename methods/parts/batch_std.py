@@ -1,10 +1,11 @@
 """Group mean over the standard deviation of the whole batch."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.group_statistics import batch_std, group_mean, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.reach import Scope

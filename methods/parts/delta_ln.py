@@ -1,11 +1,11 @@
 """Rows weighted by a power of their length."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.denominators import to_row_shape, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation

@@ -1,12 +1,12 @@
 """A step held below two bounds: on the drift within the lag, and on the drift of the whole run."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.drift import over_rows, update_norm
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.reach import Scope

@@ -1,11 +1,11 @@
 """The entropy bonus."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.interfaces import Regularizer
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number

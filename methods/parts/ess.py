@@ -1,12 +1,12 @@
 """A step that shrinks with the effective sample size of the sequence weights."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.ess import ess_ratio_of_logs
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.ratios import log_of

@@ -1,10 +1,11 @@
 """GRPO with a factor that takes weight from prompts mostly solved."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.group_statistics import group_mean
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.methods.parts.grpo import Grpo

@@ -1,10 +1,11 @@
 """Group mean, scaled up when many rewards are zero."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.group_statistics import group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline

@@ -1,10 +1,11 @@
 """Group mean over group standard deviation: the comparison default."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.group_statistics import group_mean, group_spread, over_std, singletons
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.view import EvidenceView

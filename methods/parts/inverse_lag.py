@@ -1,11 +1,11 @@
 """A step divided by 1 + lag."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView

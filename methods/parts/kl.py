@@ -1,12 +1,12 @@
 """KL penalties, in the loss or in the reward."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import fields_of
 from vcpo_bench.methods.core.interfaces import Regularizer
 from vcpo_bench.methods.core.view import EvidenceView

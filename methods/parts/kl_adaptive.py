@@ -1,11 +1,11 @@
 """A step steered by the KL divergence between the sampler and the current policy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.drift import remembered
 from vcpo_bench.methods.core.interfaces import Step

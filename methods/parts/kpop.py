@@ -1,11 +1,11 @@
 """Reject tokens whose two-way KL divergence is too large in either direction."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.bernoulli import bernoulli_kl
 from vcpo_bench.methods.core.ratio_mask import RatioMask

@@ -1,10 +1,11 @@
 """A control: the step scales of another method in random order."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods.core.borrowed_step import BorrowedStep
 
 

@@ -1,11 +1,11 @@
 """M2PO's mask: reject the largest log-ratios until their second moment is within budget."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import BATCH_AXES
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.reach import Scope

@@ -1,11 +1,11 @@
 """A baseline for every token, weighted by accumulated score norms."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import POLICY_FIELDS, fields_of
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.view import EvidenceView

@@ -1,11 +1,11 @@
 """Only the best row of a group counts."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.group_statistics import group_count, group_std, over_std
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.view import EvidenceView

@@ -1,10 +1,11 @@
 """Learn only from positive advantages."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.interfaces import Mask
 from vcpo_bench.methods.core.view import EvidenceView
 

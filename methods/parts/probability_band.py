@@ -1,11 +1,11 @@
 """Reject by the change of probability instead of the ratio."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import POLICY_FIELDS
 from vcpo_bench.methods.core.ratios import segment_mean
 from vcpo_bench.methods.core.view import EvidenceView

@@ -1,10 +1,11 @@
 """The reward itself."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.interfaces import Baseline
 from vcpo_bench.methods.core.reach import Scope
 from vcpo_bench.methods.core.view import EvidenceView

@@ -1,11 +1,11 @@
 """REINFORCE++: rewards whitened over all tokens of the batch."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import ROW_AXES
 from vcpo_bench.methods.core.group_statistics import TINY, group_mean, singletons
 from vcpo_bench.methods.core.interfaces import Baseline

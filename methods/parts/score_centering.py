@@ -1,12 +1,12 @@
 """Score centering: subtract the sampler's expectation of the score, so that the drift toward the sampler cancels."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.interfaces import Regularizer
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import choice, integer, number

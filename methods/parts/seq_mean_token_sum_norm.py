@@ -1,10 +1,11 @@
 """Sum over the tokens of a row, divided by a fixed horizon."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.denominators import rows_in_denominator, where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
 from vcpo_bench.methods.core.view import EvidenceView

@@ -1,11 +1,11 @@
 """A plain sum over tokens, or over a constant."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.denominators import where_tokens
 from vcpo_bench.methods.core.interfaces import Aggregation
 from vcpo_bench.methods.core.reach import Scope

@@ -1,12 +1,12 @@
 """A step no longer than a radius in the space of weights."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core import drift
 from vcpo_bench.methods.core.interfaces import Step
 from vcpo_bench.methods.core.reach import Scope

@@ -1,11 +1,11 @@
 """Reject tokens that push out further in rows far off policy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.view import EvidenceView
 from vcpo_bench.naming.parameters import number

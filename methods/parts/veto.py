@@ -1,11 +1,12 @@
 """Reject a whole row because of a single token."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.ratio_mask import RatioMask
 from vcpo_bench.methods.core.ratios import log_of
 from vcpo_bench.methods.core.view import EvidenceView

@@ -1,10 +1,11 @@
 """Leave out groups whose rewards are all equal."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods.core.group_statistics import TINY, group_std
 from vcpo_bench.methods.core.interfaces import Admission
 from vcpo_bench.methods.core.reach import Scope

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.samplers.base import PolicyEngine
+from vcpo_bench.bench.samplers.engines.base import PolicyEngine
 from vcpo_bench.bench.trajectories import Rollout
 
 Weights = Iterable[tuple[str, Tensor]]

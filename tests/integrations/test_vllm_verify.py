@@ -13,8 +13,8 @@ from vcpo_bench.bench.cells.opening import open_policy, open_task
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.replay.mismatch import COMPONENTS, attribute, open_setup
 from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict
-from vcpo_bench.bench.samplers.base import InflightEngine
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
+from vcpo_bench.bench.samplers.engines.base import InflightEngine
 from vcpo_bench.bench.samplers.vllm_engine import engine as local_engine
 from vcpo_bench.bench.trajectories import Rollout
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.policies import tiny
 from vcpo_bench.bench.policies.catalog import EmbeddedPolicy
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
-from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.tasks import TokenTask
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,4 +25,7 @@ class Tiny(EmbeddedPolicy):
 
     def untrained(self, task: TokenTask, seed: int) -> TinyPolicy:
         """See `EmbeddedPolicy.untrained`."""
+        from vcpo_bench.bench.policies.seeded_network import PolicyConfig
+        from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
+
         return TinyPolicy(PolicyConfig(task.vocab_size, task.context), seed)

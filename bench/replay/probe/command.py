@@ -22,7 +22,7 @@ from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_pr
 from vcpo_bench.bench.replay.probe.updates import Estimators
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.replay import Replay, one_thread
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories

@@ -17,7 +17,7 @@ from vcpo_bench.bench.replay.verify.canaries import Canaries
 from vcpo_bench.bench.replay.verify.findings import Gaps, TooFewHonestError, VersionVerdict, explained, judge
 from vcpo_bench.bench.replay.verify.gaps import gaps_under
 from vcpo_bench.bench.replay.verify.stored import Recorded, StoredRun
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.errors import UsageError
 from vcpo_bench.progress import track
 

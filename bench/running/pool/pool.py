@@ -13,7 +13,6 @@ from multiprocessing.process import BaseProcess
 
 from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.python_processes import safe_path
-from vcpo_bench.bench.running.cell.ending import record_failure
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS, CellJob
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool.heartbeat import POLL_SECONDS, Heartbeat, RunningClock
@@ -171,6 +170,8 @@ def _replace(dead: _Worker, progress: _Progress, observer: GridObserver) -> _Wor
         together = [job.cells] if count == 1 else [(cell,) for cell in job.cells]
         progress.pending.extendleft(replace(job, cells=cells) for cells in reversed(together))
     else:
+        from vcpo_bench.bench.running.cell.ending import record_failure  # which imports torch
+
         reason = f"its worker died {count} times ({death.cause}){death.advice}"
         progress.failed += 1
         record_failure(job.cell, job.cells_folder, reason, death.traceback)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.running.observers import GridObserver
@@ -13,9 +14,11 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Scheduler
-from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +88,20 @@ class ScheduledLauncher(Launcher):
         if not LaunchFile(options.out.resolve()).handles():
             return
         with suppress(UsageError), full_disks_named(options):  # nothing can be tidied where nobody answers
-            SchedulerLoop(self.connect(options, detach=True), [], options).close()
+            _loop(self.connect(options, detach=True), [], options).close()
+
+
+def _loop(scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> SchedulerLoop:
+    from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop  # which imports torch
+
+    return SchedulerLoop(scheduler, cells, options)
 
 
 def watch_jobs(
     name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions, observer: GridObserver
 ) -> int:
     """Submit the cells that no living job runs, and wait until all have ended; returns how many failed."""
-    loop = SchedulerLoop(scheduler, cells, options)
+    loop = _loop(scheduler, cells, options)
     with loop.canceling_on_stop():
         fresh, earlier, held, orphans = loop.submit()
         parts = [f"{fresh} cells submitted"] * bool(fresh) + [f"{earlier} with earlier jobs"] * bool(earlier)
@@ -104,7 +113,7 @@ def watch_jobs(
 
 def detach_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> str:
     """Submit the cells that no living job runs; returns one line that says what to do next."""
-    loop = SchedulerLoop(scheduler, cells, options)
+    loop = _loop(scheduler, cells, options)
     with loop.canceling_on_stop(only_own=True):
         fresh, earlier, held, _ = loop.submit()
         scheduler.close(done=False)

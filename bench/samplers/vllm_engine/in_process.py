@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.samplers.base import Segment
+from vcpo_bench.bench.samplers.engines.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.engine import LocalEngine, open_engine
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, ask, check, fill, whole
 from vcpo_bench.bench.samplers.vllm_engine.turns import converse, speakers
@@ -37,7 +37,7 @@ class _Flight:
 
 
 class VllmInProcess:
-    """`samplers.base.InflightEngine` on an engine in this process.
+    """`samplers.engines.base.InflightEngine` on an engine in this process.
 
     Args:
         policy: The learner's policy.
@@ -57,17 +57,17 @@ class VllmInProcess:
         self._flights: dict[int, _Flight] = {}
 
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """See `samplers.base.Engine`; responses in flight keep the KV cache of the old weights."""
+        """See `samplers.engines.base.Engine`; responses in flight keep the KV cache of the old weights."""
         self.engine.push(self._names.checkpoint(weights), version)
         self.version = version
 
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
-        """See `samplers.base.Engine`."""
+        """See `samplers.engines.base.Engine`."""
         requests = ask(prompts, self._policy.real(prompts), uniforms, eos, range(uniforms.shape[1]))
         return whole(self.engine.draw(list(requests.values())), uniforms.shape[1], eos)
 
     def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
-        """See `samplers.base.InflightEngine`."""
+        """See `samplers.engines.base.InflightEngine`."""
         if any(segment.talk is not None for segment in segments):
             converse(self.engine, speakers(segments, self._policy.real, eos), self.version)
         elif keep:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from vcpo_bench.bench.samplers.base import Segment
+from vcpo_bench.bench.samplers.engines.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.http_client import Client, Refused, Unreachable
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, ask, check, fill, whole
 from vcpo_bench.bench.samplers.vllm_engine.releases import OLDEST, counts_versions
@@ -32,7 +32,7 @@ CONNECTIONS = 64
 
 
 class VllmOverHttp:
-    """`samplers.base.InflightEngine` on a server that somebody else started; it is not stopped at the end.
+    """`samplers.engines.base.InflightEngine` on a server that somebody else started; it is not stopped at the end.
 
     Weights may be set while another thread generates: the server pauses as `pause` says, and every token is stamped
     with the version that drew it.
@@ -104,7 +104,7 @@ class VllmOverHttp:
             raise UsageError(f"--url {url}: the server takes no token ids; start it with --enable-scale-out")
 
     def set_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """See `samplers.base.Engine`.
+        """See `samplers.engines.base.Engine`.
 
         Raises:
             RuntimeError: The server died, or did not take them.
@@ -135,7 +135,7 @@ class VllmOverHttp:
         self.client.post("/resume")
 
     def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
-        """See `samplers.base.Engine`.
+        """See `samplers.engines.base.Engine`.
 
         Raises:
             RuntimeError: The server died or gave no usable answer; the text begins with the name of the event.
@@ -144,7 +144,7 @@ class VllmOverHttp:
         return whole(self._draw(list(requests.values())), uniforms.shape[1], eos)
 
     def advance(self, segments: Sequence[Segment], eos: int | None, keep: bool) -> None:
-        """See `samplers.base.InflightEngine`; a server cannot keep its cache between two calls."""
+        """See `samplers.engines.base.InflightEngine`; a server cannot keep its cache between two calls."""
         assert not keep
         if any(segment.talk is not None for segment in segments):
             converse_in_rounds(self._draw, speakers(segments, self._policy.real, eos), lambda: self.version)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.samplers.base import Segment
+from vcpo_bench.bench.samplers.engines.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine.engine import LocalEngine
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, BrokenAnswer, Request, seed_of
 

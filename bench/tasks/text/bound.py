@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
-from torch import Tensor
-
 from vcpo_bench.bench.tasks.base import HELD_OUT, Demonstrations, Task, per_response
 from vcpo_bench.bench.tasks.text.base import Item, TextTask
 from vcpo_bench.bench.tasks.text.dialogue import BoundDialogue
 from vcpo_bench.bench.tasks.text.tokenizer import Tokenizer
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import Tensor, torch
 
 _MARGIN = 1.25  # the longest prompt allowed, relative to the longest of the task's fixed items
 _SKIPPED_BATCHES = 2**32  # how many batches further on the stream replaces an item that is too long

@@ -22,7 +22,7 @@ from vcpo_bench.bench.feeding.process_source import MAX_RESTARTS, ProcessSource,
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays, patience
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError

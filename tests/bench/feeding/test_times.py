@@ -12,7 +12,7 @@ from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.feeding.virtual_source import VirtualSource, load_groups
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 

@@ -14,7 +14,7 @@ from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.loading import add_adapters
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
-from vcpo_bench.bench.samplers.base import PolicyEngine
+from vcpo_bench.bench.samplers.engines.base import PolicyEngine
 from vcpo_bench.bench.score_norms import ScoreNorms
 from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError

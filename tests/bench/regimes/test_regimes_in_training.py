@@ -14,7 +14,7 @@ from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import REGIMES
 from vcpo_bench.bench.regimes.plan import plan
-from vcpo_bench.bench.samplers.published import PublishedPolicy, rounded
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy, rounded
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.bench.trajectories import Trajectories

@@ -11,10 +11,10 @@ from torch import Tensor
 from vcpo_bench.bench.policies.conversation import Conversation, respond
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.create import character_tokenizer
-from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.catalog import SAMPLERS, SamplingJob
 from vcpo_bench.bench.samplers.engine_sampler import EngineSampler
-from vcpo_bench.bench.samplers.in_turns import draw_in_turns
+from vcpo_bench.bench.samplers.engines.base import Segment
+from vcpo_bench.bench.samplers.engines.in_turns import draw_in_turns
 from vcpo_bench.bench.samplers.vllm_engine.messages import Answer, Request, seed_of
 from vcpo_bench.bench.samplers.vllm_engine.turns import converse, converse_in_rounds, speakers
 from vcpo_bench.bench.tasks.environment import Kind

@@ -16,7 +16,7 @@ from vcpo_bench.records.settings import CellSettings
 
 COUNTING = '''
 from dataclasses import dataclass
-from vcpo_bench.bench.samplers.base import PolicyEngine
+from vcpo_bench.bench.samplers.engines.base import PolicyEngine
 from vcpo_bench.bench.samplers.catalog import Sampler
 from vcpo_bench.naming.parameters import integer
 

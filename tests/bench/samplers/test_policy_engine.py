@@ -7,8 +7,8 @@ from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.regimes import REGIMES
-from vcpo_bench.bench.samplers.base import PolicyEngine
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.base import PolicyEngine
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 
 PROMPTS = torch.zeros(2, 3, dtype=torch.int64)
 DRAWS = torch.linspace(0, 0.99, 8 * 5, dtype=torch.float64).view(8, 5)

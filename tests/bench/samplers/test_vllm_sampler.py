@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vcpo_bench.bench.samplers.base import Segment
+from vcpo_bench.bench.samplers.engines.base import Segment
 from vcpo_bench.bench.samplers.vllm_engine import in_process as sampler_module
 from vcpo_bench.bench.samplers.vllm_engine.in_process import VllmInProcess
 from vcpo_bench.bench.samplers.vllm_engine.messages import (

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from vllm_server import EOS, FakeServer, serving
 
-from vcpo_bench.bench.samplers.base import Segment
 from vcpo_bench.bench.samplers.catalog import SAMPLERS
-from vcpo_bench.bench.samplers.in_turns import draw_in_turns
+from vcpo_bench.bench.samplers.engines.base import Segment
+from vcpo_bench.bench.samplers.engines.in_turns import draw_in_turns
 from vcpo_bench.bench.samplers.vllm_engine import over_http as server_module
 from vcpo_bench.bench.samplers.vllm_engine.over_http import VllmOverHttp
 from vcpo_bench.bench.tasks import Reply, Turn

@@ -11,7 +11,7 @@ from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.regimes import Order
-from vcpo_bench.bench.samplers.published import PublishedPolicy
+from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.learner_settings import LearnerSettings

@@ -12,8 +12,8 @@ from vcpo_bench.bench.policies.conversation import respond
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.regimes.regime import ROUNDINGS, Regime
-from vcpo_bench.bench.samplers.base import Engine, InflightEngine, PolicyEngine
-from vcpo_bench.bench.samplers.in_turns import draw_in_turns
+from vcpo_bench.bench.samplers.engines.base import Engine, InflightEngine, PolicyEngine
+from vcpo_bench.bench.samplers.engines.in_turns import draw_in_turns
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.trajectories import Rollout

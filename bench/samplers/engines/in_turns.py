@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.conversation import Conversation
-from vcpo_bench.bench.samplers.base import InflightEngine, Segment
+from vcpo_bench.bench.samplers.engines.base import InflightEngine, Segment
 from vcpo_bench.bench.tasks.environment import Environment
 from vcpo_bench.bench.trajectories import Rollout
 

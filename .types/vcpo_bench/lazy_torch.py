@@ -1,0 +1,1 @@
+../../lazy_torch.py

@@ -1,0 +1,1 @@
+"""Engines: what draws responses while a cell runs; the weights they draw under, and turns with an environment."""
