@@ -14,7 +14,7 @@ from vcpo_bench.commands.support.memory import ADVICE, is_out_of_memory
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.streams import prepare_streams
 from vcpo_bench.commands.support.verb_group import VerbGroup
-from vcpo_bench.errors import VcpoBenchError
+from vcpo_bench.errors import NO_TORCH, VcpoBenchError
 from vcpo_bench.files.disk_space import is_disk_full
 
 MISUSED = 2
@@ -52,6 +52,8 @@ def _explained(error: Exception) -> str | None:
         return str(error)
     if is_out_of_memory(error):
         return ADVICE
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        return NO_TORCH
     if not isinstance(error, OSError) or error.errno in (None, errno.EPIPE) or is_disk_full(error):
         return None
     if error.filename is None:

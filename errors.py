@@ -33,6 +33,9 @@ class DiskFullError(VcpoBenchError):
     """There is no space left to write to; the message names the folder (exit code 2)."""
 
 
+NO_TORCH = "this needs torch, which is not installed: pip install torch (docs/python.md says what does without)"
+
+
 def how_to_install(extra: str) -> str:
     """What installs the packages of an extra, for messages. The package itself is in no index.
 

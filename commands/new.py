@@ -20,9 +20,8 @@ def new(
 
     The generated test passes unchanged: run pytest on it, and pass the other file to any verb with --plugin.
     """
-    from vcpo_bench.commands.support.kinds.find import find_kind, load_catalogs
+    from vcpo_bench.commands.support.kinds.find import find_kind
 
-    load_catalogs()  # an error names the kinds that can be written
     for path in find_kind(kind, template=True).write_new(name, folder):
         say(path)
 

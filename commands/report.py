@@ -54,7 +54,6 @@ def report(
     from vcpo_bench.errors import UsageError
     from vcpo_bench.naming.grammar import split_list
     from vcpo_bench.records.results import cells_in
-    from vcpo_bench.reports.writers import paper
 
     if figure and (figures or pdf):
         raise UsageError("--figure writes these figures and nothing else: leave out --figures and --pdf")
@@ -63,6 +62,8 @@ def report(
     sources = folders or [DEFAULT_OUT]
     for source in sources:
         cells_in(source)
+    from vcpo_bench.reports.writers import paper
+
     home = sources[0] if html is None else html.parent
     lists = (split_list(one) if one else [] for one in (figure, methods, form))
     choice = paper.Printing(figures or venue, *lists)

@@ -9,7 +9,7 @@ from vcpo_bench.methods.assembly.catalog import (
     part_names,
 )
 from vcpo_bench.methods.assembly.describe import Curve, Description, coefficient_curve, describe, draw_curve
-from vcpo_bench.methods.assembly.geometry import Geometry, geometry_of
+from vcpo_bench.methods.assembly.geometry import Geometry, geometry_of, geometry_text
 from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import RatioMethod, WeightMethod
 from vcpo_bench.methods.core.batch import Batch
@@ -60,6 +60,7 @@ __all__ = [
     "describe",
     "draw_curve",
     "geometry_of",
+    "geometry_text",
     "load_plugin",
     "method_names",
     "parse_method",

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
 
 OPEN_TO_ALL = {"", "errors", "files", "lazy_torch", "progress", "records", "naming"}
-"""What every room may import: version, errors, writing of files, torch on demand, schema of tables, grammar of names."""
+"""What every room may import: version, errors, writing of files, lazy torch, schema of tables, grammar of names."""
 
 WINGS = {
     "errors": set(),

@@ -20,6 +20,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/trl.md": adapters.trl_page,
     "docs/verl.md": adapters.verl_page,
     "docs/loss_paths.md": loss_paths.page,
+    "methods/assembly/geometry.tsv": methods.geometry,
     "analysis/advice/tolerated.csv": advice.tolerated,
     "analysis/advice/earned.csv": advice.earned,
     "analysis/advice/facts.csv": advice.facts,

@@ -37,7 +37,9 @@ class AdamW(Optimizer):
 
     def build(self, policy: Policy, lr: float, weight_decay: float) -> torch.optim.AdamW:
         """See `Optimizer.build`."""
-        made = torch.optim.AdamW(
+        from vcpo_bench.bench.plain_adamw import PlainAdamW
+
+        made = PlainAdamW(
             policy.trainable(),
             lr=lr,
             betas=(self.beta1, self.beta2),

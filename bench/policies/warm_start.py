@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from vcpo_bench import __version__
-from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.catalog import EmbeddedPolicy
 from vcpo_bench.bench.policies.embedded.tiny import Tiny
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes
+from vcpo_bench.lazy_torch import torch
+
+if TYPE_CHECKING:
+    from vcpo_bench.bench.policies.base import Policy
 
 TINY = Tiny()
 """The kind of policy that is meant where none is named: in files too that were written before there was a choice."""
@@ -49,6 +52,8 @@ def save_warm_start(start: WarmStart, path: Path) -> None:
     Raises:
         UsageError: The file cannot be written.
     """
+    from safetensors.torch import save
+
     origin = {
         "task": start.task,
         "policy": start.kind.text(),
@@ -82,37 +87,48 @@ def read_warm_start(task: TokenTask, path: Path | None = None, kind: EmbeddedPol
     Raises:
         UsageError: None ships for this variant, or the file is missing, damaged or made for another task or policy.
     """
-    other = "" if kind == TINY else f" --policy '{kind.text()}'"
-    remedy = f"make one with: vcpo-bench lab warmup --task '{task.canonical}'{other}"
-    path = path or _shipped(task, kind, remedy)
-    if not path.is_file():
-        raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")
-    policy = kind.untrained(task, seed=0)
+    path = path or _shipped(task, kind)
+    origin, policy = read_origin(task, path, kind), kind.untrained(task, seed=0)
     try:
         with safe_open(path, "pt") as file:
-            origin = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        if origin.get("task") != task.canonical:
-            raise UsageError(f"warm start {path} is for task {origin.get('task')!r}, not {task.canonical!r}; {remedy}")
-        if (found := origin.get("policy", TINY.text())) != kind.text():
-            raise UsageError(
-                f"warm start {path} is a policy {found!r}, not {kind.text()!r}; name it with --policy, or {remedy}"
-            )
-        policy.load_state_dict(weights)
+            policy.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118 - not a dict
         reward, greedy = float(origin["reward"]), float(origin.get("greedy", "nan"))
         return WarmStart(task.canonical, policy, int(origin["seed"]), int(origin["steps"]), reward, greedy, kind)
     except (SafetensorError, RuntimeError, KeyError) as error:
+        raise UsageError(f"warm start {path} is damaged; {_remedy(task, kind)}") from error
+
+
+def read_origin(task: TokenTask, path: Path | None = None, kind: EmbeddedPolicy = TINY) -> dict[str, str]:
+    """What the file of a warm start says of it, such as its `reward`; weights are not read. As `read_warm_start`."""
+    path, remedy = path or _shipped(task, kind), _remedy(task, kind)
+    if not path.is_file():
+        raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")
+    try:
+        with safe_open(path, "np") as file:
+            origin: dict[str, str] = file.metadata() or {}
+    except SafetensorError as error:
         raise UsageError(f"warm start {path} is damaged; {remedy}") from error
+    if origin.get("task") != task.canonical:
+        raise UsageError(f"warm start {path} is for task {origin.get('task')!r}, not {task.canonical!r}; {remedy}")
+    if (found := origin.get("policy", TINY.text())) != kind.text():
+        raise UsageError(
+            f"warm start {path} is a policy {found!r}, not {kind.text()!r}; name it with --policy, or {remedy}"
+        )
+    return origin
 
 
-def _shipped(task: TokenTask, kind: EmbeddedPolicy, remedy: str) -> Path:
+def _remedy(task: TokenTask, kind: EmbeddedPolicy) -> str:
+    other = "" if kind == TINY else f" --policy '{kind.text()}'"
+    return f"make one with: vcpo-bench lab warmup --task '{task.canonical}'{other}"
+
+
+def _shipped(task: TokenTask, kind: EmbeddedPolicy) -> Path:
     """The file that ships for a task.
 
     Raises:
         UsageError: None ships with policies of this kind.
     """
     if kind.starts is None:
-        raise UsageError(
-            f"no warm starts ship with the policy {kind.text()!r}; {remedy}, and name the file with --start"
-        )
+        remedy = f"{_remedy(task, kind)}, and name the file with --start"
+        raise UsageError(f"no warm starts ship with the policy {kind.text()!r}; {remedy}")
     return kind.starts / f"{task.canonical}.safetensors"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
@@ -21,7 +22,7 @@ from vcpo_bench.bench.running.schedulers.local import Local
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
 from vcpo_bench.bench.samplers.catalog import Sampler
 from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
-from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.errors import NO_TORCH, DamagedResultError, UsageError
 from vcpo_bench.lazy_torch import torch
 
 TORCH = TorchSampler()
@@ -139,6 +140,8 @@ def check_packages(cells: Sequence[PlannedCell]) -> None:
     Raises:
         UsageError: One is missing.
     """
+    if find_spec("torch") is None:
+        raise UsageError(NO_TORCH)
     for sampler in {cell.config.parts.sampler for cell in cells}:
         sampler.check_installed()
     for trainer in {cell.config.parts.trainer for cell in cells}:

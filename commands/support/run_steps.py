@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,7 +156,6 @@ def train(run: PlannedRun, how: ExecutionOptions) -> int:
     from vcpo_bench.commands.support.extras import check_extras
     from vcpo_bench.commands.support.start_rewards import start_rewards
     from vcpo_bench.commands.support.tracking import check_trackers, mirrored
-    from vcpo_bench.reports.writers.html import write_page
 
     spec, out = run.spec, run.options.out
     check_extras(spec.model, spec.settings.lora)
@@ -167,8 +167,14 @@ def train(run: PlannedRun, how: ExecutionOptions) -> int:
     starts = [] if how.quiet or how.as_json else start_rewards(spec)
     with mirrored(run.means.trackers, run.cells, run.options, lambda text: _warn([text])) as report:
         failed = _train(run, starts, how.quiet, how.as_json)
-        report(lambda: write_page([out], out / "report.html"))
+        report(partial(_write_report, out))
     return failed
+
+
+def _write_report(out: Path) -> Path:
+    from vcpo_bench.reports.writers.html import write_page
+
+    return write_page([out], out / "report.html")
 
 
 def _detach(run: PlannedRun) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid_spec import GridSpec
-    from vcpo_bench.bench.policies.warm_start import WarmStart
 
 
 def start_rewards(spec: GridSpec) -> list[str]:
@@ -18,12 +17,12 @@ def start_rewards(spec: GridSpec) -> list[str]:
     """
     if spec.model:
         return []
-    from vcpo_bench.bench.policies.warm_start import read_warm_start
+    from vcpo_bench.bench.policies.warm_start import read_origin
     from vcpo_bench.bench.tasks import token_task
 
-    return [_line(read_warm_start(token_task(task), spec.start, spec.parts.policy)) for task in spec.tasks]
+    return [_line(read_origin(token_task(task), spec.start, spec.parts.policy)) for task in spec.tasks]
 
 
-def _line(start: WarmStart) -> str:
-    greedy = "" if math.isnan(start.greedy) else f", {start.greedy:.2f} greedy"
-    return f"start policy of {start.task}: held-out reward {start.reward:.2f} sampled{greedy}"
+def _line(origin: Mapping[str, str]) -> str:
+    greedy = f", {float(origin['greedy']):.2f} greedy" if "greedy" in origin else ""
+    return f"start policy of {origin['task']}: held-out reward {float(origin['reward']):.2f} sampled{greedy}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from vcpo_bench.lazy_torch import Tensor, torch
@@ -21,6 +22,8 @@ ROW, TOKEN = (0, 1), 2
 """Whose evidence is changed."""
 SPREADS = (0.02, 0.07, 0.3, 0.0, 0.6, 0.0)
 SHIFTS = (-12.0, -1.5, -0.3, -0.03, 0.03, 0.3, 1.5, 12.0)
+TABLE = Path(__file__).with_name("geometry.tsv")
+"""What `tools/make_docs.py` has measured of every method that ships."""
 POLICIES = ("logp", "behavior_logp", "proximal_logp", "reference_logp")
 
 
@@ -59,6 +62,16 @@ def geometry_of(expression: str) -> Geometry:
     seen = _observe(summed)
     level = _level(seen.moved)
     return Geometry(_edges(summed, seen.fields), _operators(summed, seen, level), level)
+
+
+def geometry_text(name: str) -> str:
+    """Where a method acts, by its name: read, without torch, if it ships, else measured now."""
+    return _measured().get(name) or str(geometry_of(name))
+
+
+@cache
+def _measured() -> dict[str, str]:
+    return dict(row.split("\t") for row in TABLE.read_text(encoding="utf-8").splitlines())
 
 
 @cache
@@ -120,7 +133,7 @@ def _changed(batch: Batch) -> tuple[list[str], Batch]:
         add("version", "version", torch.full_like(batch.version, version))
     add("weights", "parameter_distance", torch.full((P, G), 0.9, dtype=torch.float64))
     add("weights", "update_norm", torch.tensor(2.1, dtype=torch.float64))
-    fields_of_batch = [each.name for each in fields(batch) if isinstance(getattr(batch, each.name), Tensor)]
+    fields_of_batch = [each.name for each in fields(batch) if isinstance(getattr(batch, each.name), torch.Tensor)]
     stacked: dict[str, Any] = {f: torch.stack([getattr(one, f) for one in copies]) for f in fields_of_batch}
     return names, replace(batch, **stacked)
 

@@ -165,6 +165,11 @@ def facts_of(facts: Description) -> list[str]:
     return lines
 
 
+def geometry() -> str:
+    """A line per method that ships with where it acts, for listings."""
+    return "".join(f"{name}\t{geometry_of(name)}\n" for name in method_names())
+
+
 def section(name: str) -> list[str]:
     """One method with its curve."""
     facts = describe(name)

@@ -32,7 +32,7 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         MethodKind(),
         PartKind(),
         TaskKind(),
-        CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes"),
+        CatalogKind("regime", "regimes", "vcpo_bench.bench.regimes", template=True),
         CatalogKind("optimizer", "optimizers", "vcpo_bench.bench.optimizers.catalog"),
         CatalogKind("policy", "policies", "vcpo_bench.bench.policies.catalog"),
         SamplerKind(),

@@ -21,11 +21,12 @@ class CatalogKind(PageKind):
         plural: The word for several.
         module: Dotted name of the module whose import makes the catalog.
         catalog: The catalog's word for one entry; default: `singular`.
+        template: Whether the catalog has a template, known before it is imported.
     """
 
-    def __init__(self, singular: str, plural: str, module: str, *, catalog: str = "") -> None:
+    def __init__(self, singular: str, plural: str, module: str, *, catalog: str = "", template: bool = False) -> None:
         self.singular, self.plural, self.module = singular, plural, module
-        self._catalog = catalog or singular
+        self._catalog, self._template = catalog or singular, template
 
     @property
     def catalog(self) -> Catalog[Any]:
@@ -78,7 +79,7 @@ class CatalogKind(PageKind):
     @property
     def has_template(self) -> bool:
         """Whether the catalog has a template."""
-        return bool(self.catalog.template)
+        return self._template
 
     def origin(self, name: str) -> list[tuple[str, str]]:
         """Where it is defined."""

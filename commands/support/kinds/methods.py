@@ -18,15 +18,15 @@ class MethodKind(CatalogKind):
     remarks = "paper"
 
     def __init__(self) -> None:
-        super().__init__("method", "methods", "vcpo_bench.methods")
+        super().__init__("method", "methods", "vcpo_bench.methods", template=True)
 
     def listing(self) -> Listing:
         """Name, summary, where it acts, and paper."""
-        from vcpo_bench.methods import geometry_of
+        from vcpo_bench.methods import geometry_text
 
         listing = super().listing()
-        measured = {name: str(geometry_of(name)) for name in self.names()}
-        rows = [(*row[:2], measured.get(row[0], "-"), row[2]) for row in listing.rows]
+        known = set(self.names())
+        rows = [(*row[:2], geometry_text(row[0]) if row[0] in known else "-", row[2]) for row in listing.rows]
         return Listing((*listing.columns[:2], "acts", listing.columns[2]), rows, listing.note)
 
     def remark(self, name: str) -> str:
@@ -90,11 +90,6 @@ class PartKind(MethodKind):
     def one(self, text: str) -> Any:
         """The part of an expression."""
         return self.catalog.build(text, read_item(text))
-
-    @property
-    def has_template(self) -> bool:
-        """There is none for a part."""
-        return False
 
     def write_new(self, name: str, folder: Path) -> list[Path]:
         """There is no template for a part."""

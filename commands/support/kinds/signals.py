@@ -13,7 +13,7 @@ class SignalKind(CatalogKind):
     remarks = "looks at"
 
     def __init__(self) -> None:
-        super().__init__("signal", "signals", "vcpo_bench.analysis.monitoring.signal")
+        super().__init__("signal", "signals", "vcpo_bench.analysis.monitoring.signal", template=True)
 
     def remark(self, name: str) -> str:
         """What it looks at: weights, gradient ..."""

@@ -12,7 +12,7 @@ class TaskKind(CatalogKind):
     """Tasks in tokens, for the built-in tiny policy, and text tasks, for language models."""
 
     def __init__(self) -> None:
-        super().__init__("task", "tasks", "vcpo_bench.bench.tasks")
+        super().__init__("task", "tasks", "vcpo_bench.bench.tasks", template=True)
 
     def listing(self) -> Listing:
         """As for every catalog, and which policy of what size a task suits."""
