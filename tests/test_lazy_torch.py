@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,11 +40,10 @@ def test_bad_values_are_refused_without_torch(flag: str, value: str) -> None:
     assert "torch, which" not in refused.stderr
 
 
-@pytest.mark.parametrize(
-    "verb", [("run", "--dry-run"), ("show", "method", "clip"), ("lab", "warmup", "--task", "walk")]
-)
-def test_what_needs_torch_says_so_in_one_line(verb: tuple[str, ...]) -> None:
-    refused = run(*verb)
+@pytest.mark.parametrize("verb", ["run --quiet", "run --dry-run", "show method clip", "lab warmup --task walk"])
+def test_what_needs_torch_says_so_in_one_line(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = run(*verb.split())
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: this needs torch")
     assert refused.stderr.count("\n") == 1
