@@ -62,13 +62,13 @@ def report(
     sources = folders or [DEFAULT_OUT]
     for source in sources:
         cells_in(source)
-    from vcpo_bench.reports.writers import paper
+    printed = None
+    if figure or figures:
+        from vcpo_bench.reports.writers import paper
 
-    home = sources[0] if html is None else html.parent
-    lists = (split_list(one) if one else [] for one in (figure, methods, form))
-    choice = paper.Printing(figures or venue, *lists)
-    printed = home / choice.venue if figure or figures else None
-    if printed:
+        lists = (split_list(one) if one else [] for one in (figure, methods, form))
+        choice = paper.Printing(figures or venue, *lists)
+        printed = (sources[0] if html is None else html.parent) / choice.venue
         paper.check(choice)  # an unknown venue is refused before anything is written
         check_folder("--figures", printed)
         if printed.is_symlink():

@@ -18,10 +18,8 @@ from vcpo_bench.reports.figure import Plot
 from vcpo_bench.reports.plots.catalog import FIGURES, chosen, pictures
 from vcpo_bench.reports.plots.letters import Letters, spell
 from vcpo_bench.reports.plots.method_style import drawing
-from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.svg import lay_out, to_svg
-from vcpo_bench.reports.writers.tex import table_texts, to_pgf
 from vcpo_bench.reports.writers.venues import find_venue, sheets
 
 DOTS_PER_INCH = 300
@@ -73,6 +71,9 @@ def write_figures(
     if choice.figures:  # one that cannot be drawn is known before anything is written
         plots = iter(list(_drawn(chosen(study, list(choice.figures)), choice.venue, required=True)))
     else:
+        from vcpo_bench.reports.report import build
+        from vcpo_bench.reports.writers.tex import table_texts
+
         texts = table_texts(build(study), sizes.column, sizes.text)
         every = pictures(study, *FIGURES)
         plots = _drawn(track(every, "drawing figures for print", len(every)), choice.venue, required=False)
@@ -167,6 +168,8 @@ def _svg(plot: Plot, letters: Letters) -> bytes:
 
 
 def _pgf(plot: Plot, letters: Letters) -> bytes:
+    from vcpo_bench.reports.writers.tex import to_pgf
+
     return to_pgf(plot.figure).encode()
 
 

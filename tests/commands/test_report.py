@@ -47,7 +47,7 @@ def test_one_figure_needs_no_analysis_of_the_rest(
     def build(study: object) -> None:
         raise AssertionError("the whole report was built")
 
-    monkeypatch.setattr("vcpo_bench.reports.writers.paper.build", build)
+    monkeypatch.setattr("vcpo_bench.reports.report.build", build)
     page = tmp_path / "page.html"
     assert call("report", str(finished), "--html", str(page), "--figure", "reward-steps").exit_code == 0
     assert not page.exists()
