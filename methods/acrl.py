@@ -1,11 +1,11 @@
 """ACRL: a token weight whose exponent holds the gap between trainer and engine at its first value."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.batch import BATCH_AXES, POLICY_FIELDS
 from vcpo_bench.methods.core.drift import remembered

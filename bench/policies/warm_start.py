@@ -14,7 +14,6 @@ from vcpo_bench.bench.policies.embedded.tiny import Tiny
 from vcpo_bench.bench.tasks import TokenTask
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes
-from vcpo_bench.lazy_torch import torch
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.policies.base import Policy
