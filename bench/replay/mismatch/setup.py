@@ -15,7 +15,7 @@ from vcpo_bench.bench.cells.opening import open_sampler
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
-from vcpo_bench.bench.samplers.base import InflightEngine, PolicyEngine
+from vcpo_bench.bench.samplers.engines.base import InflightEngine, PolicyEngine
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.build import build_trainer

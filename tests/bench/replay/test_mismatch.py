@@ -15,7 +15,7 @@ from vcpo_bench.bench.replay.mismatch.attribute import ALL, EXACT
 from vcpo_bench.bench.replay.mismatch.gaps import Sum, ess_at, gap_of, sum_of_squares
 from vcpo_bench.bench.replay.mismatch.setup import Drawn
 from vcpo_bench.bench.replay.mismatch.table import lines, read_components
-from vcpo_bench.bench.samplers.base import PolicyEngine
+from vcpo_bench.bench.samplers.engines.base import PolicyEngine
 from vcpo_bench.errors import UsageError
 
 

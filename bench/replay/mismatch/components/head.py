@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from vcpo_bench.bench.replay.mismatch.component import MismatchComponent
 from vcpo_bench.bench.replay.mismatch.path import SamplingPath
 from vcpo_bench.bench.replay.mismatch.setup import MismatchSetup
-from vcpo_bench.bench.samplers.published import rounded
+from vcpo_bench.bench.samplers.engines.published import rounded
 from vcpo_bench.naming.parameters import choice
 
 
