@@ -75,10 +75,10 @@ def warmup(
             )
         _warm_up_model(task, out or Path("warm-model"), model, create, seed, target, device)
         return
-    from vcpo_bench.bench.policies.catalog import POLICIES
+    from vcpo_bench.bench.cells.parts import SharedParts
     from vcpo_bench.bench.tasks import token_task
 
-    token_task(task), POLICIES.parse(settings.policy)  # refused before torch is imported
+    _ = token_task(task), SharedParts(settings).policy  # refused before torch is imported
     from vcpo_bench.bench.training.imitation import warmup_command
 
     start, path = warmup_command(task, out, seed, settings.policy)
