@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -115,7 +116,7 @@ class CellCallback:
 
     def __init__(self, trainer: Any, folder: Path) -> None:
         self._trainer, self._folder, self._cell = trainer, folder, trainer.cell
-        self._pace, self._checkpoint = CheckpointPace(), 0
+        self._pace, self._writing, self._checkpoint = CheckpointPace(), ExitStack(), 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """The start policy is evaluated, too."""
@@ -129,6 +130,8 @@ class CellCallback:
             self._trainer.evaluate_cell()
         control.should_training_stop = bool(self._cell.status)
         control.should_save = not self._cell.status and self._save_due()
+        if control.should_save:
+            self._writing.enter_context(self._pace.writing())
         self.tell()
 
     def _save_due(self) -> bool:
@@ -145,7 +148,7 @@ class CellCallback:
         self._checkpoint = state.global_step
         if self._trainer.accelerator.is_main_process:
             self._cell.recorder.write(self._folder / f"{CHECKPOINT}{state.global_step}")
-        self._pace = CheckpointPace()
+        self._writing.close()
         self.tell()
 
     def tell(self, status: str = "") -> None:
