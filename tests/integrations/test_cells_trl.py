@@ -118,9 +118,9 @@ def test_the_own_loop_makes_the_same_updates(
     first, own = theirs[0], gradients[0]
     assert float((first - own).norm() / own.norm()) < 1e-5
     worst = max(float((a - b).norm() / b.norm()) for a, b in zip(theirs, gradients, strict=True))
-    assert worst < 1e-2, "rounding grows where weights have drifted apart, and no further"
+    assert worst < 1e-3, "rounding grows where weights have drifted apart, and no further"
     apart = max(float((end[name] - value).abs().max()) for name, value in policy.network.state_dict().items())
-    assert apart < 1e-3
+    assert apart < 1e-4
     assert steps["batch_reward"].tolist() == [pytest.approx(float(batch.reward.mean())) for batch in watch.batches]
 
 

@@ -87,6 +87,12 @@ def _chosen(cell: Path, which: str) -> list[KeptCheckpoint]:
         raise
     except ValueError as error:
         raise UsageError(f"{cell / CELL_FILE} is damaged or from another version; run the grid again") from error
+    if config.parts.trainer.outside:
+        folder = steps[max(steps)]
+        raise UsageError(
+            f"{cell}: the checkpoints of {config.trainer} are models that transformers loads; run lm_eval --model hf "
+            f"--model_args pretrained={folder}"
+        )
     cell = cell.resolve()
     return [KeptCheckpoint(cell.parents[1], cell.name, config, step, steps[step].resolve()) for step in wanted]
 

@@ -5,6 +5,7 @@ lm-eval itself is run by `.ci/integrations.d/evals.sh`.
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -93,6 +94,19 @@ def test_what_cannot_be_scored_is_one_line(results, tmp_path):
     moved = dataclasses.replace(checkpoint, folder=tmp_path)
     with pytest.raises(UsageError, match=r"cannot be read .*score another checkpoint"):
         load_trained(moved, load_warm_start(token_task("walk-eos")))
+
+
+def test_checkpoints_of_another_trainer_are_named_as_models(results, tmp_path):
+    kept = find_checkpoints([results], "last")[0].folder.parents[1]
+    other = Path(shutil.copytree(kept, tmp_path / "cells" / kept.name))
+    facts = json.loads((other / "cell.json").read_text())
+    facts = {name: value for name, value in facts.items() if name not in ("files", "checksum")}
+    facts["config"]["trainer"] = "trl"
+    (other / "cell.json").write_text(json.dumps(facts))
+    with pytest.raises(
+        UsageError, match=rf"run lm_eval --model hf --model_args pretrained={other}/checkpoints/00000004"
+    ):
+        find_checkpoints([other], "last")
 
 
 def test_cells_of_the_built_in_policy_are_refused_with_the_place_of_their_rewards(results):
