@@ -31,6 +31,8 @@ UPDATES_PER_POINT = 10
 """Training reward is averaged over this many updates before the rule sees it: one batch is too noisy."""
 LEAST_POINTS = 12
 """Points that a short log is cut into, each then of fewer updates: a fall at its end must last for three of them."""
+LONG = 5
+"""Points for which a run must have been declining to be called so where the last of them are below half of its best."""
 FINAL_NAN = 3
 """A run whose last so many rewards are not finite ended as nan."""
 
@@ -174,7 +176,8 @@ def _outcome(
     label = f"{series.column.label} ({series.logged_as[0]})" if series.column.name == PART else series.column.label
     verdict = _VERDICTS.get(event.kind, "cannot tell")
     decline = find_decline(steps, values) if verdict in ("healthy", "stall", "dip") else None
-    if event.unresolved and verdict != "collapsed":
+    slow = decline is not None and decline.onset <= steps[-LONG]
+    if event.unresolved and verdict != "collapsed" and not slow:
         verdict = "cannot tell"
         said = f"{label} is below half of its best at the end of the log, too briefly to call"
     elif event.kind == "nan":

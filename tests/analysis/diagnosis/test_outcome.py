@@ -58,3 +58,15 @@ def test_what_was_found_cannot_be_changed(tmp_path: Path) -> None:
     found = of_rewards(tmp_path, [0.5])
     with pytest.raises(FrozenInstanceError):
         found.outcome.verdict = "healthy"  # type: ignore[misc]
+
+
+def test_a_long_decline_that_ends_just_below_half_is_called_and_a_drop_at_the_end_is_not(tmp_path: Path) -> None:
+    slow = of_rewards(tmp_path, [*[0.6] * 80, *np.linspace(0.6, 0.26, 120)])
+    assert slow.verdict == "declining"
+    assert of_rewards(tmp_path, [*[0.6] * 185, *np.linspace(0.2, 0.29, 15)]).verdict == "cannot tell"
+
+
+def test_a_fall_at_the_end_of_a_short_log_is_seen(tmp_path: Path) -> None:
+    found = of_rewards(tmp_path, [*np.linspace(0.5, 0.7, 42), *[0.02] * 20])
+    assert found.verdict == "collapsed"
+    assert found.onset == pytest.approx(43, abs=found.outcome.resolution)
