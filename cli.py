@@ -52,7 +52,7 @@ def _explained(error: Exception) -> str | None:
         return str(error)
     if is_out_of_memory(error):
         return ADVICE
-    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+    if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "safetensors"):
         return NO_TORCH
     if not isinstance(error, OSError) or error.errno in (None, errno.EPIPE) or is_disk_full(error):
         return None

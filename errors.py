@@ -33,7 +33,7 @@ class DiskFullError(VcpoBenchError):
     """There is no space left to write to; the message names the folder (exit code 2)."""
 
 
-NO_TORCH = "this needs torch, which is not installed: pip install torch (docs/python.md says what does without)"
+NO_TORCH = "this needs torch and safetensors: pip install torch safetensors (docs/python.md says what does without)"
 
 
 def how_to_install(extra: str) -> str:
