@@ -21,6 +21,7 @@ EXTRAS = {
     "wandb": (("wandb",), "--report-to wandb"),
     "tensorboard": (("tensorboard",), "--report-to tensorboard"),
     "mlflow": (("mlflow",), "--report-to mlflow"),
+    "trackio": (("trackio",), "--report-to trackio"),
 }
 TORCH_OF_VLLM = {(0, 24): (2, 11), (0, 26): (2, 11), (0, 27): (2, 13), (0, 32): (2, 13), (0, 33): (2, 14)}
 """First release of vLLM that requires this release of torch; the table in docs/vllm.md."""

@@ -18,7 +18,7 @@ def mirror(
         str,
         typer.Option(
             metavar="LIST",
-            help="Trackers: tensorboard, mlflow, wandb, with parameters such as wandb(mode=online).",
+            help="Trackers: tensorboard, mlflow, trackio, wandb, with parameters such as wandb(mode=online).",
         ),
     ] = "tensorboard",
     plugin: Plugins = None,
@@ -37,4 +37,4 @@ def mirror(
     mirror_ended(folder, trackers)
 
 
-VERB = Verb(mirror, examples=("vcpo-bench results mirror results/default --to tensorboard,mlflow",))
+VERB = Verb(mirror, examples=("vcpo-bench results mirror results/default --to tensorboard,trackio",))

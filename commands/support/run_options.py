@@ -194,7 +194,7 @@ class ExecutionOptions:
         option(
             EXECUTION,
             "LIST",
-            "Mirror to trackers: tensorboard, mlflow, wandb, with parameters such as wandb(mode=online).",
+            "Mirror to trackers: tensorboard, mlflow, trackio, wandb, with parameters such as wandb(mode=online).",
             show_default="none",
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""The real TensorBoard and MLflow: what was written, read back; and targets that fail or never answer.
+"""The real TensorBoard, MLflow and trackio: what was written, read back; and targets that fail or never answer.
 
 Runs in the environment that `.ci/integrations.d/trackers.sh` builds; skipped where the packages are absent.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import math
 import os
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 import tracked_runs
+from patience import within
 
 pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator",
@@ -21,6 +25,7 @@ pytest.importorskip(
     reason="runs in .ci/integrations trackers",
 )
 pytest.importorskip("mlflow", exc_type=ImportError, reason="runs in .ci/integrations trackers")
+pytest.importorskip("trackio", exc_type=ImportError, reason="runs in .ci/integrations trackers")
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +33,9 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose command is killed once both trackers have part of it, and then run again."""
     root = tmp_path_factory.mktemp("trackers")
     out = root / "run"
-    trackers = "tensorboard,mlflow"
+    trackers = "tensorboard,mlflow,trackio(project=lag)"
     command = [*tracked_runs.RUN, "--steps", "30", "--out", str(out), "--report-to", trackers]
-    database = out / "mlflow" / "mlflow.db"
+    database = out / "trackio" / "lag.db"
     tracked_runs.killed_once(
         command, root / "home", lambda: list(out.glob("tensorboard/*/events*")) and database.exists()
     )
@@ -100,16 +105,44 @@ def test_mlflow_has_every_recorded_number_once_with_settings_and_end(mirrored: P
     assert found == {step: {name: float(value) for name, value in wanted.items()} for step, wanted in rows.items()}
 
 
+def test_trackio_has_every_recorded_number_once(mirrored: Path) -> None:
+    facts, rows = recorded(mirrored)
+    with sqlite3.connect(mirrored / "trackio" / "lag.db") as database:
+        logged = database.execute("select step, metrics from metrics where run_name = ? order by id", [facts["key"]])
+        found = [(step, json.loads(metrics)) for step, metrics in logged]
+    *history, (last, end) = found
+    assert [step for step, _ in history] == list(range(31))
+    for step, metrics in history:
+        assert {name: value for name, value in metrics.items() if not isinstance(value, str)} == rows[step]
+    assert (last, end) == (30, {"end/steps_done": 30})
+
+
+def test_trackio_knows_the_settings_and_how_the_cell_ended(mirrored: Path) -> None:
+    facts, _ = recorded(mirrored)
+    code = "import json, trackio; print(json.dumps([[one.name, one.config] for one in trackio.Api().runs('lag')]))"
+    with_database = tracked_runs.environment(mirrored.parent / "home", TRACKIO_DIR=str(mirrored / "trackio"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=with_database, check=True, capture_output=True, text=True, timeout=within(120)
+    )
+    ((name, config),) = json.loads(done.stdout.splitlines()[-1])
+    assert name == facts["key"]
+    assert (config["staleness"], config["end_status"], config["rules_version"]) == (
+        2,
+        "completed",
+        facts["rules_version"],
+    )
+
+
 def test_nothing_is_written_outside_the_results_folder(mirrored: Path) -> None:
     home = mirrored.parent / "home"
-    assert not [path for path in home.rglob("*") if path.name in ("tensorboard", "mlflow", "mlruns")]
+    assert not [path for path in home.rglob("*") if path.name in ("trackio", "tensorboard", "mlflow", "mlruns")]
 
 
 def test_the_command_mirrors_what_is_missing_only(mirrored: Path) -> None:
-    tracked_runs.check_mirrors_what_is_missing_only(mirrored, "mlflow(experiment=other)")
+    tracked_runs.check_mirrors_what_is_missing_only(mirrored, "trackio(project=other)")
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "mlflow"])
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
 def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: str) -> None:
     out = tmp_path / "run"
     (out / "cells").mkdir(parents=True)
@@ -122,7 +155,7 @@ def test_a_target_that_cannot_be_written_costs_a_warning(tmp_path: Path, name: s
     assert len(list((out / "cells").glob("*/cell.json"))) == 1
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "mlflow"])
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
 def test_a_tracker_that_hangs_costs_a_warning(tmp_path: Path, name: str) -> None:
     module = tmp_path / "fake" / name
     module.mkdir(parents=True)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from vcpo_bench.bench.outside.mirror.process import Mirror
 from vcpo_bench.bench.outside.trackers.catalog import TRACKERS
+from vcpo_bench.bench.outside.trackers.trackio import TrackioConnection
 from vcpo_bench.cli import app
 from vcpo_bench.commands.support.tracking import check_trackers, read_trackers
 from vcpo_bench.errors import UsageError
@@ -50,7 +51,7 @@ class LinesTracker(Tracker):
 
 
 def test_a_list_names_trackers():
-    texts = ["tensorboard", "mlflow(experiment=lag)", "wandb(mode=online,project=mine)"]
+    texts = ["tensorboard", "trackio(project=lag)", "wandb(mode=online,project=mine)"]
     trackers = read_trackers(", ".join(texts))
     assert [one.text() for one in trackers] == texts
     said = shlex.split(trackers[2].command("my runs"))
@@ -62,7 +63,7 @@ def test_a_list_names_trackers():
         read_trackers("wandb,tensorboard,wandb(mode=online)")
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "mlflow"])
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow", "trackio"])
 def test_a_missing_package_is_refused_with_what_installs_it(monkeypatch, tmp_path, name):
     monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda package: None)
     with pytest.raises(UsageError, match=rf"pip install '\.\[{name}\]' in a checkout"):
@@ -77,10 +78,10 @@ def test_a_missing_package_is_refused_with_what_installs_it(monkeypatch, tmp_pat
 
 def test_a_detached_run_refuses_trackers(monkeypatch, tmp_path):
     monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda _: SimpleNamespace(origin="x"))
-    flags = ["run", "--detach", "--report-to", "mlflow", "--out", str(tmp_path), "--quiet"]
+    flags = ["run", "--detach", "--report-to", "trackio", "--out", str(tmp_path), "--quiet"]
     refused = CliRunner().invoke(app, flags)
     assert refused.exit_code == 2
-    assert f"vcpo-bench results mirror {tmp_path} --to mlflow" in refused.output
+    assert f"vcpo-bench results mirror {tmp_path} --to trackio" in refused.output
 
 
 def test_a_tracker_of_ones_own_is_one_file(make_results, tmp_path):
@@ -105,3 +106,12 @@ def test_a_tracker_of_ones_own_is_one_file(make_results, tmp_path):
         assert [step for step, _ in rows] == list(range(len(rows)))
         assert len(rows) >= facts["steps_done"] > 0
         assert ended == [facts["status"], facts["status"] == "error"]
+
+
+def test_rows_that_trackio_lost_are_an_error(monkeypatch):
+    """It only warns, and goes on without them."""
+    silent = SimpleNamespace(init=lambda *_, **__: SimpleNamespace(log=lambda *_, **__: None), finish=lambda: None)
+    connection = TrackioConnection(silent, "project", "group")
+    monkeypatch.setattr(connection, "next_step", lambda name: 0)
+    with pytest.raises(OSError, match="did not write its database"):
+        connection.write("run", {}, [(0, {"steps/reward": 1.0})])
