@@ -107,8 +107,8 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
         yield "it asks which episodes had a void turn, which only vcpo-bench run counts; drop void-turns"
     if locality.centers_scores:
         yield (
-            "it asks for the sampler's whole distributions, which only vcpo-bench run records; use the trainer's own "
-            "score centering (SkyRL, NeMo-RL, prime-rl), or another method"
+            "it asks for the sampler's whole distributions, which only vcpo-bench run records; for score "
+            "centering use the trainer's own (SkyRL, NeMo-RL, prime-rl)"
         )
     if locality.measures_drift:
         yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"

@@ -18,7 +18,7 @@ def plain_batch(rows: StepRows, width: int) -> Batch:
     return Batch.from_rows(**given, now=5)
 
 
-ELSEWHERE = {"parameter_distance", "update_norm"}  # which no row carries
+ELSEWHERE = {"parameter_distance", "update_norm", "vocabulary_logp"}  # which no row carries
 MEASURED = [name for name in method_names() if not parse_method(name).needs & ELSEWHERE]
 
 

@@ -125,10 +125,6 @@ def test_titles_and_authors_are_what_bibtex_reads(number: str) -> None:
     assert all(re.fullmatch(r"\{[^{}]+\}|[^\W\d_][^\d{}&%#:;]*", one) for one in names), names
 
 
-def test_the_features_page_states_how_many() -> None:
-    assert f"title and authors of {len(known_papers())} papers" in (ROOT / "docs" / "features.md").read_text()
-
-
 def test_a_method_that_the_table_does_not_know_is_cited_by_number(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUG_IN)
     answer = call("results", "cite", "mine-of-tomorrow", "clip", "--plugin", str(tmp_path / "mine.py"))

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from patience import within
-from transformers import AutoModelForCausalLM, AutoTokenizer
 from vllm_models import TOLERANCE, Watched, command_environment
 
 from vcpo_bench.bench.samplers.vllm_engine.serve import VllmServer
@@ -118,6 +117,8 @@ def test_a_request_that_waits_for_room_is_drawn_all_the_same(warm: Path) -> None
 def served(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server of the model, whose head is untied: on a CPU vLLM takes no new weights for a tied one."""
     folder = tmp_path_factory.mktemp("served") / "untied"
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     network = AutoModelForCausalLM.from_pretrained(warm, dtype=torch.float32)
     network.config.tie_word_embeddings = False
     network.lm_head.weight = torch.nn.Parameter(network.lm_head.weight.detach().clone())

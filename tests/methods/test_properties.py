@@ -47,7 +47,15 @@ NOT_CENTERED = {"raw", "asymre", "otb"}
 SAME_NUMBERS = [
     {"gspo", "gspo-token"},  # they differ for advantages per token only
     {"clip", "sat"},  # a tenth of the tokens lies beyond the clip's own ends here
-    {"reinforce", "gac", "inverse-lag", "inverse-sqrt-lag", "dc-asgd", "length-surge"},  # they act on gradient or step
+    {
+        "reinforce",
+        "gac",
+        "inverse-lag",
+        "inverse-sqrt-lag",
+        "dc-asgd",
+        "length-surge",
+        "acrl",
+    },  # they act on gradient, step or memory
 ]
 quick = settings(
     max_examples=4, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

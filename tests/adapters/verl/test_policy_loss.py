@@ -53,7 +53,7 @@ def test_only_row_local_methods_pass() -> None:
     assert set(ROW_LOCAL) < local
     assert local - set(ROW_LOCAL) == {
         *("a3po", "dc-asgd", "decoupled", "drift-cap", "estr", "gac", "gap-aware", "inverse-lag", "inverse-sqrt-lag"),
-        *("kl-adaptive", "length-surge", "luspo", "stapo", "topr", "update-norm", "vcpo"),
+        *("kl-adaptive", "length-surge", "luspo", "sis", "stapo", "topr", "update-norm", "vcpo"),
     }
 
 
