@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders
 from vcpo_bench.commands.support.outputs import check_file, check_folder
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
+
+if TYPE_CHECKING:
+    from vcpo_bench.reports.writers.paper import Printing
 
 
 def report(
@@ -52,7 +55,6 @@ def report(
 ) -> None:
     """Write the report as one offline HTML page, PDF and paper figures."""
     from vcpo_bench.errors import UsageError
-    from vcpo_bench.naming.grammar import split_list
     from vcpo_bench.records.results import cells_in
 
     if figure and (figures or pdf):
@@ -62,20 +64,10 @@ def report(
     sources = folders or [DEFAULT_OUT]
     for source in sources:
         cells_in(source)
-    printed = None
-    if figure or figures:
-        from vcpo_bench.reports.writers import paper
-
-        lists = (split_list(one) if one else [] for one in (figure, methods, form))
-        choice = paper.Printing(figures or venue, *lists)
-        printed = (sources[0] if html is None else html.parent) / choice.venue
-        paper.check(choice)  # an unknown venue is refused before anything is written
-        check_folder("--figures", printed)
-        if printed.is_symlink():
-            raise UsageError(f"--figures: {printed} is a link, which is not followed; move it away")
-    if figure and printed:
-        for path in paper.write_figures(sources, printed, choice, partial):
-            say(path)
+    place = sources[0] if html is None else html.parent
+    printed = _printed(place, figures or venue, figure, methods, form) if figure or figures else None
+    if printed and figure:
+        _print(sources, *printed, partial)
         return
 
     from vcpo_bench.reports.writers import html as page
@@ -84,11 +76,32 @@ def report(
     check_file("--html", page.page_path(sources, html))
     check_file("--pdf", pdf)
     if printed:
-        for path in paper.write_figures(sources, printed, choice, partial):
-            say(path)
+        _print(sources, *printed, partial)
     say(page.write_page(sources, html, partial))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
+
+
+def _printed(place: Path, venue: str, *lists: str) -> tuple[Path, Printing]:
+    """The folder of the figures for print, and what is printed; an unknown venue is refused before that is made."""
+    from vcpo_bench.errors import UsageError
+    from vcpo_bench.naming.grammar import split_list
+    from vcpo_bench.reports.writers import paper
+
+    choice = paper.Printing(venue, *(split_list(one) if one else [] for one in lists))
+    folder = place / choice.venue
+    paper.check(choice)
+    check_folder("--figures", folder)
+    if folder.is_symlink():
+        raise UsageError(f"--figures: {folder} is a link, which is not followed; move it away")
+    return folder, choice
+
+
+def _print(sources: list[Path], folder: Path, choice: Printing, partial: bool) -> None:
+    from vcpo_bench.reports.writers import paper
+
+    for path in paper.write_figures(sources, folder, choice, partial):
+        say(path)
 
 
 VERB = Verb(

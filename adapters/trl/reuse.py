@@ -89,15 +89,15 @@ def loss_from(kept: Kept, coefficients: Tensor, mask: Tensor, parameters: Sequen
 class _Known(torch.autograd.Function):
     @staticmethod
     def forward(
-        context: Any, value: Tensor, contributions: Sequence[Contribution], weights: Tensor, *parameters: nn.Parameter
+        ctx: Any, value: Tensor, contributions: Sequence[Contribution], weights: Tensor, *parameters: nn.Parameter
     ) -> Tensor:
-        context.known = contributions, weights, parameters
+        ctx.known = contributions, weights, parameters
         return value.clone()
 
     @staticmethod
-    def backward(context: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        contributions, weights, parameters = context.known
-        del context.known
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        contributions, weights, parameters = ctx.known
+        del ctx.known
         with torch.autocast(weights.device.type, enabled=False):
             found = gradient_of(contributions, -weights * upstream[0])
         return (None, None, None, *(found.get(parameter) for parameter in parameters))

@@ -71,15 +71,14 @@ class Scorer:
         Args:
             inputs: Samples of this rank.
         """
-        if self._norms is not None:
-            of_norms = self._score_with_norms(self._norms, inputs)
-            if self._one_pass:
-                return of_norms
+        of_norms = None if self._norms is None else self._score_with_norms(self._norms, inputs)
+        if of_norms is not None and self._one_pass:
+            return of_norms
         with _evaluating(self._trainer.model) as model, _outputs_of(model) as outputs:
             logp, entropy = self._forward(model, inputs, rows=None, entropy=True)
         squares = [output.log_sum_sq_probs[:, -logp.shape[1] :].exp() for output in outputs] if self._squares else None
         found = Scores(logp=logp, entropy=entropy, sum_pi_sq=None if squares is None else torch.cat(squares))
-        if self._norms is None:
+        if of_norms is None:
             return found
         return replace(found, score_norm_sq=of_norms.score_norm_sq, left=of_norms.left)
 

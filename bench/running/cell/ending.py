@@ -35,6 +35,7 @@ class EndedRun(Protocol):
     @property
     def status(self) -> str:
         """How it ended."""
+        ...
 
 
 def save_checkpoint(cell: PlannedCell, trainer: Trainer, folder: Path) -> None:
