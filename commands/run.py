@@ -8,6 +8,7 @@ from dataclasses import replace
 import typer
 
 from vcpo_bench.bench.policies.pretrained.wheels import OFFLINE
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.model_defaults import with_model_defaults
 from vcpo_bench.commands.support.remember_server import remember_server
@@ -41,7 +42,7 @@ def run(
     spec = grid.spec(replace(settings, stop=alarm.detector.text) if alarm else settings)
     if save_config:
         write_config(ctx, save_config)
-    outside = spec.parts.trainer.outside
+    outside = isinstance(spec.parts.trainer, OutsideTrainer)
     if how.dry_run and spec.model and spec.device != "cpu" and not outside:
         estimate_gpu(spec)
         return

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar
 
 from vcpo_bench.bench.tasks.catalog import NamedTask
-from vcpo_bench.bench.trainers.catalog import CellTrainer
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.files.plain_yaml import read_yaml
 from vcpo_bench.methods import Method
@@ -25,7 +24,7 @@ SCRIPT = "vcpo_bench.adapters.trl.cell.train"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trl(CellTrainer):
+class Trl(OutsideTrainer):
     """TRL's `GRPOTrainer` with the method in place of its loss, and the lag by delayed consumption (`adapters.trl`).
 
     Attributes:
@@ -36,7 +35,6 @@ class Trl(CellTrainer):
 
     name = "trl"
     summary = "TRL's GRPOTrainer, through accelerate for several processes; text tasks, regime fifo"
-    outside: ClassVar[bool] = True
     processes: int = integer(1, minimum=1)
     accelerate: str = text("", legal="a file of accelerate config")
     vllm: str = choice("off", "colocate", "server")
@@ -102,7 +100,7 @@ class Trl(CellTrainer):
             raise UsageError(f"--trainer {self.text()}: vLLM is not installed; {how_to_install('vllm')}")
 
     def command(self, job: Path) -> list[str]:
-        """See `CellTrainer.command`. Port 0 is any free one, so that several cells share a machine."""
+        """See `OutsideTrainer.command`. Port 0 is any free one, so that several cells share a machine."""
         if self.accelerate:
             shape = ["--config_file", self.accelerate]
         elif self.processes > 1:

@@ -16,6 +16,7 @@ from vcpo_bench.bench.cells.opening import longest_response
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX, RULES_VERSION
 from vcpo_bench.records.cell_file import read_cell_file
@@ -114,7 +115,7 @@ def read_cell(
 
 
 def _check_repeatable(key: str, config: CellConfig) -> None:
-    if config.parts.trainer.outside:
+    if isinstance(config.parts.trainer, OutsideTrainer):
         raise UsageError(f"{key}: was trained by {config.trainer}; only cells of --trainer own can be replayed")
     if not config.parts.regime.deterministic:
         raise UsageError(

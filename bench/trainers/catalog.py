@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,13 +16,8 @@ from vcpo_bench.records.settings import CellFields
 
 @dataclass(frozen=True, kw_only=True)
 class CellTrainer(Component):
-    """What trains a cell. A subclass is a frozen dataclass whose fields are its parameters.
+    """What trains a cell. A subclass is a frozen dataclass whose fields are its parameters."""
 
-    Class attributes:
-        outside: Whether it trains in processes of its own, which `command` starts and `bench.trainers.job` talks to.
-    """
-
-    outside: ClassVar[bool] = False
     bare_value: ClassVar[bool] = False
 
     @property
@@ -48,13 +44,17 @@ class CellTrainer(Component):
             UsageError: It is.
         """
 
+
+class OutsideTrainer(CellTrainer, ABC):
+    """A trainer that trains in processes of its own, to which `bench.trainers.job` talks."""
+
+    @abstractmethod
     def command(self, job: Path) -> list[str]:
-        """What starts a cell; only of a trainer that is `outside`.
+        """What starts a cell.
 
         Args:
             job: The file that `bench.trainers.job.TrainerJob.write` wrote.
         """
-        raise NotImplementedError
 
 
 TRAINERS: Catalog[CellTrainer] = Catalog(

@@ -115,6 +115,7 @@ def show_commands(run: PlannedRun) -> None:
     from vcpo_bench.analysis.wording import counted
     from vcpo_bench.bench.cells.results_folder import ended_keys
     from vcpo_bench.bench.running.cell.train_outside import planned_job
+    from vcpo_bench.bench.trainers.catalog import OutsideTrainer
     from vcpo_bench.bench.trainers.job import JOB
 
     done = ended_keys(run.options.out)
@@ -122,7 +123,9 @@ def show_commands(run: PlannedRun) -> None:
     say(f"# {counted(len(run.cells), 'cell')}, {len(missing)} to run")
     for cell in missing:
         folder = Path(cell.key)
-        _, *command = cell.config.parts.trainer.command(folder / JOB)
+        trainer = cell.config.parts.trainer
+        assert isinstance(trainer, OutsideTrainer)
+        _, *command = trainer.command(folder / JOB)
         say(f"\n# {cell.config.label}\nmkdir -p {folder}\ncat >{folder / JOB} <<'END'")
         say(f"{planned_job(cell, run.options.keep_every).text()}END\n{shlex.join(['python', *command])}")
 

@@ -12,6 +12,7 @@ from vcpo_bench.bench.cells.cell_store import KEPT, numbered
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.results_folder import ended_keys
 from vcpo_bench.bench.policies.base import Policy
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.bench.training.checkpoint import TENSORS_FILE
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import verify_sealed
@@ -87,7 +88,7 @@ def _chosen(cell: Path, which: str) -> list[KeptCheckpoint]:
         raise
     except ValueError as error:
         raise UsageError(f"{cell / CELL_FILE} is damaged or from another version; run the grid again") from error
-    if config.parts.trainer.outside:
+    if isinstance(config.parts.trainer, OutsideTrainer):
         folder = steps[max(steps)]
         raise UsageError(
             f"{cell}: the checkpoints of {config.trainer} are models that transformers loads; run lm_eval --model hf "

@@ -18,6 +18,7 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.running.cell.ending import EndedRun, finish, finish_failed, save_checkpoint
 from vcpo_bench.bench.running.cell.train_outside import train_outside
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer
@@ -89,8 +90,8 @@ def _run_cell(
             return known
         emit("started", cell.key, cell.config.label, cell.updates)
         try:
-            if cell.config.parts.trainer.outside:
-                ended: EndedRun = train_outside(cell, store, keep_every, emit)
+            if isinstance(outside := cell.config.parts.trainer, OutsideTrainer):
+                ended: EndedRun = train_outside(cell, outside, store, keep_every, emit)
             else:
                 ended = trainer = resume(cell, store, emit, make_observer)
                 with closing(trainer):

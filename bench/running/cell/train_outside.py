@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,10 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.children import LEFT_TO_THE_PARENT
+from vcpo_bench.bench.python_processes import SAFE_PATH
 from vcpo_bench.bench.running.cell.ending import describe_checkpoint
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.bench.trainers.job import FOLLOWS, LOG, TABLES, Progress, TrainerJob
 from vcpo_bench.bench.training.build import build_recorder
 from vcpo_bench.bench.training.step_recorder import StepRecorder
@@ -64,13 +66,16 @@ def planned_job(cell: PlannedCell, keep_every: int = 0, resume: str = "") -> Tra
     )
 
 
-def train_outside(cell: PlannedCell, store: CellStore, keep_every: int, emit: Callable[..., None]) -> OutsideRun:
+def train_outside(
+    cell: PlannedCell, trainer: OutsideTrainer, store: CellStore, keep_every: int, emit: Callable[..., None]
+) -> OutsideRun:
     """Train a cell to its end, from its newest undamaged checkpoint if there is one.
 
     Processes that die are started again from there, as workers are.
 
     Args:
         cell: The cell.
+        trainer: Its trainer.
         store: Its folder, claimed.
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         emit: Receives `progress` and `message`.
@@ -85,7 +90,7 @@ def train_outside(cell: PlannedCell, store: CellStore, keep_every: int, emit: Ca
         folder = store.scratch()
         resume = _newest(cell, store, emit)
         job = planned_job(cell, keep_every, str(resume or "")).write(folder)
-        with _started(cell, job) as process:
+        with _started(trainer.command(job), job.with_name(LOG), _gpus(cell, trainer.ranks)) as process:
             progress = _follow(process, folder, cell, store, keep_every, emit)
         if progress.status:
             recorder = build_recorder(cell.config)
@@ -93,8 +98,7 @@ def train_outside(cell: PlannedCell, store: CellStore, keep_every: int, emit: Ca
             return OutsideRun(progress.status, progress.step, progress.stopped, recorder)
         if progress.usage:
             raise UsageError(progress.error)
-        alone = cell.config.parts.trainer.ranks == 1
-        if not tries_left or (progress.error and alone):
+        if not tries_left or (progress.error and trainer.ranks == 1):
             raise RuntimeError(_failure(folder, progress, process.returncode))
         emit("message", f"{cell.config.label}: its processes died (exit code {process.returncode}); starting again")
     raise AssertionError("the last try returns or raises")
@@ -114,12 +118,15 @@ def _newest(cell: PlannedCell, store: CellStore, emit: Callable[..., None]) -> P
 
 
 @contextmanager
-def _started(cell: PlannedCell, job: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The processes of a cell, in a group of their own; none is left when the block ends."""
-    environment = {**os.environ, FOLLOWS: "1", **_gpus(cell)}
-    with (job.parent / LOG).open("wb") as log:
+def _started(command: list[str], said: Path, gpus: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """The processes of a cell, in a group of their own; none is left when the block ends.
+
+    They import nothing from the working directory, which may be a stranger's.
+    """
+    environment = {**os.environ, FOLLOWS: "1", SAFE_PATH: "1", **gpus}
+    with said.open("wb") as log:
         process = subprocess.Popen(
-            cell.config.parts.trainer.command(job),
+            command,
             stdin=subprocess.PIPE,  # its end tells them that this process has gone
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -141,12 +148,11 @@ def _take_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_PARENT)
 
 
-def _gpus(cell: PlannedCell) -> dict[str, str]:
+def _gpus(cell: PlannedCell, ranks: int) -> dict[str, str]:
     """Which GPUs a cell sees: worker i of a machine has the i-th group of as many as the trainer takes."""
     kind, _, index = (cell.device or cell.config.device).partition(":")
     if kind == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
-    ranks = cell.config.parts.trainer.ranks
     there = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     visible = there if there != [""] else [str(gpu) for gpu in range(torch.cuda.device_count())]
     first = int(index or 0) * ranks

@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import stand_in_trainer
@@ -14,8 +14,9 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import status_of
+from vcpo_bench.bench.python_processes import SAFE_PATH
 from vcpo_bench.bench.running.cell.run_cell import run_cell
-from vcpo_bench.bench.trainers.catalog import TRAINERS, CellTrainer
+from vcpo_bench.bench.trainers.catalog import TRAINERS, OutsideTrainer
 from vcpo_bench.bench.trainers.job import Progress, TrainerJob
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.errors import UsageError
@@ -26,7 +27,7 @@ UPDATES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class StandIn(CellTrainer):
+class StandIn(OutsideTrainer):
     """Its process is `stand_in_trainer`.
 
     Attributes:
@@ -36,7 +37,6 @@ class StandIn(CellTrainer):
 
     name = "stand-in"
     summary = "hands out tables that were made before"
-    outside: ClassVar[bool] = True
     dies: int = integer(0, minimum=0)
     fails: int = integer(0, minimum=0)
 
@@ -153,10 +153,18 @@ def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_our_own_loop_starts_no_process() -> None:
     own = TRAINERS.parse("own")
-    assert not own.outside
+    assert not isinstance(own, OutsideTrainer)
     assert own.ranks == 1
-    with pytest.raises(NotImplementedError):
-        own.command(Path("job.json"))
-    assert sys.executable == StandIn().command(Path("job.json"))[0]
     with pytest.raises(UsageError, match="oown"):
         TRAINERS.parse("oown")
+
+
+def test_processes_import_nothing_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(SAFE_PATH, raising=False)
+    monkeypatch.setattr(StandIn, "command", lambda self, job: [sys.executable, "-m", "planted"])
+    cell = planned("stand-in")
+    run(cell, tmp_path / "cells")
+    error = json.loads((tmp_path / "cells" / cell.key / "cell.json").read_text())["error"]
+    assert "No module named planted" in error
