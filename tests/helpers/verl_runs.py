@@ -13,6 +13,7 @@ import verl_cpu  # noqa: F401
 from hydra import compose, initialize_config_module
 from tensordict import TensorDict
 from tokenizers import Tokenizer, models
+from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from verl.trainer.config import CheckpointConfig
 from verl.trainer.ppo.v1 import get_trainer_cls
@@ -197,25 +198,34 @@ class Sampler:
         prompt = torch.tensor([draw.randrange(2, WORDS) for _ in range(before)])
         response = torch.tensor([draw.randrange(2, WORDS) for _ in range(length)])
         mask = torch.tensor([int(not empty and (t != 1 or length < 4)) for t in range(length)])  # a tool's token
-        ids = torch.cat([prompt, response])
-        scores = torch.zeros(length)
-        scores[-1] = draw.choice([0.0, 1.0, 1.0, 0.25])
+        reward = draw.choice([0.0, 1.0, 1.0, 0.25])
         with torch.no_grad():
-            logs = self.model(ids[None]).logits[0].log_softmax(-1)[before - 1 : -1]
+            logs = self.model(torch.cat([prompt, response])[None]).logits[0].log_softmax(-1)[before - 1 : -1]
         noise = torch.tensor([draw.gauss(0.0, self.noise) for _ in range(length)])
-        field = {
-            "uid": uid,
-            "prompts": prompt,
-            "responses": response,
-            "response_mask": mask,
-            "loss_mask": mask,
-            "input_ids": ids,
-            "position_ids": torch.arange(len(ids)),
-            "rm_scores": scores,
-            "rollout_log_probs": (logs.gather(1, response[:, None])[:, 0] + noise).clamp(max=-1e-3),
-            "num_turns": 2,
-        }
-        return field, {"seq_len": len(ids), "prompt_len": before, "response_len": length, "status": "success"}
+        logp = (logs.gather(1, response[:, None])[:, 0] + noise).clamp(max=-1e-3)
+        return queue_row(uid, prompt, response, mask, reward, logp)
+
+
+def queue_row(
+    uid: str, prompt: Tensor, response: Tensor, mask: Tensor, reward: float, logp: Tensor
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A finished response as verl's agent loop writes it into the queue: its fields, and its tag."""
+    ids, scores = torch.cat([prompt, response]), torch.zeros(len(response))
+    scores[-1] = reward
+    field = {
+        "uid": uid,
+        "prompts": prompt,
+        "responses": response,
+        "response_mask": mask,
+        "loss_mask": mask,
+        "input_ids": ids,
+        "position_ids": torch.arange(len(ids)),
+        "rm_scores": scores,
+        "rollout_log_probs": logp,
+        "num_turns": 2,
+    }
+    counts = {"seq_len": len(ids), "prompt_len": len(prompt), "response_len": len(response)}
+    return field, {**counts, "status": "success"}
 
 
 class Prompts:

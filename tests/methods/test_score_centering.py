@@ -1,34 +1,15 @@
 """Score centering against its literal loss on logits in float64, and what it is for: no drift."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
+from vocabulary_batches import Make, drawn
 
 from vcpo_bench.methods import Batch, MissingEvidence, parse_method
 
-Make = Callable[..., Batch]
 V = 6
-
-
-def drawn(make_batch: Make, shape: tuple[int, ...], seed: int, apart: float) -> tuple[Batch, Tensor, Tensor]:
-    """A batch whose log-probabilities are those of tokens of two distributions; with logits and token ids."""
-    generator = torch.Generator().manual_seed(seed)
-    logits = torch.randn(*shape, V, generator=generator, dtype=torch.float64)
-    sampler = (logits + apart * torch.randn(*shape, V, generator=generator, dtype=torch.float64)).log_softmax(-1)
-    token = torch.distributions.Categorical(logits=sampler).sample().unsqueeze(-1)
-    current = logits.log_softmax(-1)
-    batch = make_batch(
-        shape,
-        seed=seed,
-        logp=current.gather(-1, token).squeeze(-1),
-        behavior_logp=sampler.gather(-1, token).squeeze(-1),
-        vocabulary_logp=current,
-        behavior_vocabulary_logp=sampler,
-    )
-    return batch, logits.requires_grad_(), token
 
 
 def gradient(batch: Batch, logits: Tensor, token: Tensor, text: str) -> Tensor:
@@ -83,7 +64,7 @@ def test_it_is_the_gradient_of_the_loss(
     low = 0.5 if mode == "icepop" else 0
     text = f"{BASES[mode]}+score-centering(mode={mode},low={low},top={top})"
     for seed in range(3):
-        batch, logits, token = drawn(make_batch, shape, seed, apart)
+        batch, logits, token = drawn(make_batch, shape, seed, apart, V)
         theirs = literal(batch, logits, token, mode, top)
         assert float((gradient(batch, logits, token, text) - theirs).abs().max()) <= 1e-12
 
@@ -91,7 +72,7 @@ def test_it_is_the_gradient_of_the_loss(
 @pytest.mark.parametrize("mode", BASES)
 def test_a_common_advantage_moves_nothing_on_average(make_batch: Make, mode: str) -> None:
     """The mean of the update under the sampler, with every token drawn in turn at the same place and advantage."""
-    batch, logits, _ = drawn(make_batch, (1, 1, 1), 0, 1.0)
+    batch, logits, _ = drawn(make_batch, (1, 1, 1), 0, 1.0, V)
     batch = replace(batch, advantage=torch.ones(1, 1, 1, dtype=torch.float64))
     batch.mask[:] = True
     assert batch.vocabulary_logp is not None
@@ -113,7 +94,7 @@ def test_a_common_advantage_moves_nothing_on_average(make_batch: Make, mode: str
 
 
 def test_on_policy_data_need_no_centering_on_average(make_batch: Make) -> None:
-    batch, logits, token = drawn(make_batch, (3, 4, 5), 1, 0.0)
+    batch, logits, token = drawn(make_batch, (3, 4, 5), 1, 0.0, V)
     centered = gradient(batch, logits, token, "reinforce+score-centering")
     update = parse_method("reinforce")(batch).coefficients
     own = (update * logits.log_softmax(-1).gather(-1, token).squeeze(-1)).sum()

@@ -1,34 +1,21 @@
 """SIS against its literal loss: the mean of PPO's loss over every outcome of the rejection tests."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
+from vocabulary_batches import Make, drawn
 
 from vcpo_bench.methods import Batch, parse_method
 
-Make = Callable[..., Batch]
 V = 7
 
 
-def drawn(make_batch: Make, shape: tuple[int, ...], seed: int, apart: float) -> Batch:
-    """Tokens drawn from a sampler `apart` from the current policy, without the baseline."""
+def with_advantages(make_batch: Make, shape: tuple[int, ...], seed: int, apart: float) -> Batch:
+    """Drawn tokens with few advantages, without the baseline."""
+    batch, _, _ = drawn(make_batch, shape, seed, apart, V)
     generator = torch.Generator().manual_seed(seed)
-    logits = torch.randn(*shape, V, generator=generator, dtype=torch.float64)
-    noise = torch.randn(*shape, V, generator=generator, dtype=torch.float64)
-    current, sampler = logits.log_softmax(-1), (logits + apart * noise).log_softmax(-1)
-    flat = torch.multinomial(sampler.exp().reshape(-1, V), 1, generator=generator)
-    token = flat.reshape(*shape, 1)
-    batch = make_batch(
-        shape,
-        seed=seed,
-        logp=current.gather(-1, token).squeeze(-1),
-        behavior_logp=sampler.gather(-1, token).squeeze(-1),
-        vocabulary_logp=current,
-        behavior_vocabulary_logp=sampler,
-    )
     advantage = torch.randint(-2, 3, shape[:2], generator=generator).double() * 0.7
     return replace(batch, advantage=advantage.unsqueeze(-1).expand(shape).contiguous())
 
@@ -59,14 +46,14 @@ def gradient(batch: Batch, top: int) -> Tensor:
 @pytest.mark.parametrize("top", [0, 1, 3, 10])
 def test_it_is_the_gradient_of_the_mean_loss(make_batch: Make, shape: tuple[int, ...], apart: float, top: int) -> None:
     for seed in range(3):
-        batch = drawn(make_batch, shape, seed, apart)
+        batch = with_advantages(make_batch, shape, seed, apart)
         expected = gradient(batch, top or V)
         found = parse_method(f"sis(top={top})+token-sum")(batch).coefficients
         assert float((found + expected).abs().max()) <= 1e-12 * max(1.0, float(expected.abs().max()))
 
 
 def test_on_policy_every_token_is_accepted(make_batch: Make) -> None:
-    batch = drawn(make_batch, (3, 4, 5), 0, 0.0)
+    batch = with_advantages(make_batch, (3, 4, 5), 0, 0.0)
     plain = parse_method("reinforce+token-sum")(batch).coefficients
     assert torch.allclose(parse_method("sis(top=0)+token-sum")(batch).coefficients, plain, rtol=1e-12, atol=0)
 

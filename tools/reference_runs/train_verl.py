@@ -105,22 +105,8 @@ def _row(uid: str, prompt: Any, response: Any, logp: Any) -> tuple[dict[str, Any
     ends = (response == EOS).nonzero()
     length = int(ends[0]) + 1 if len(ends) else len(response)
     response, logp = response[:length], logp[:length]
-    ids, mask, scores = torch.cat([prompt, response]), torch.ones(length, dtype=torch.long), torch.zeros(length)
-    scores[-1] = _counted_on(int(prompt[-1]), response.tolist()) / verl.LENGTH
-    field = {
-        "uid": uid,
-        "prompts": prompt,
-        "responses": response,
-        "response_mask": mask,
-        "loss_mask": mask,
-        "input_ids": ids,
-        "position_ids": torch.arange(len(ids)),
-        "rm_scores": scores,
-        "rollout_log_probs": logp,
-        "num_turns": 2,
-    }
-    counts = {"seq_len": len(ids), "prompt_len": len(prompt), "response_len": length}
-    return field, {**counts, "status": "success"}
+    reward = _counted_on(int(prompt[-1]), response.tolist()) / verl.LENGTH
+    return verl.queue_row(uid, prompt, response, torch.ones(length, dtype=torch.long), reward, logp)
 
 
 def train(name: str, out: Path) -> None:
