@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import line_style
@@ -77,7 +78,7 @@ def _how_sure(study: Study, lines: list[Line]) -> str:
         interval += ", widened for the choice of learning rates"
     noun = "seed" if study.cells["regime"].nunique() == 1 else "run"
     name = score_name(study)
-    return f"{estimate(lines, f'Mean {name} of', 'bar', interval, noun)} Each at {at_rate(study)}."
+    return f"{estimate(lines, f'Mean {name} of', 'bar', interval, noun, ENOUGH)} Each at {at_rate(study)}."
 
 
 def _window(lines: list[Line]) -> tuple[float, float]:

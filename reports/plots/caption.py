@@ -14,8 +14,8 @@ def several(counts: Iterable[int], noun: str = "seed") -> str:
     return f"{span} {noun}{'' if ordered == [1] else 's'}"
 
 
-def estimate(lines: Sequence[Line], what: str, mark: str, interval: str, noun: str = "seed") -> str:
-    """A sentence: `Mean over 3 seeds; band: smallest to largest seed.`, with what a single run does not have.
+def estimate(lines: Sequence[Line], what: str, mark: str, interval: str, noun: str = "seed", least: int = 2) -> str:
+    """A sentence: `Mean over 3 seeds; band: smallest to largest seed.`, with what too few runs do not have.
 
     Args:
         lines: Of the figure, with the number of their runs.
@@ -23,9 +23,11 @@ def estimate(lines: Sequence[Line], what: str, mark: str, interval: str, noun: s
         mark: What shows its interval: `band` or `bar`.
         interval: What the mark is.
         noun: What one run is called.
+        least: Fewest runs for which it is drawn.
     """
     counts = {count for line in lines for count in line.runs}
     said = f"{what} {several(counts, noun)}"
-    if max(counts) == 1:
-        return f"{said}, so there is no {mark}."
-    return f"{said}; {mark}: {interval}{f', none with 1 {noun}' if min(counts) == 1 else ''}."
+    if max(counts) < least:
+        return f"{said}, too few for a {mark}."
+    fewer = f"1 {noun}" if least == 2 else f"fewer than {least}"
+    return f"{said}; {mark}: {interval}{f', none with {fewer}' if min(counts) < least else ''}."

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from vcpo_bench.analysis.intervals import reward_interval
+from vcpo_bench.analysis.intervals import ENOUGH, reward_interval
 from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
@@ -52,7 +52,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     title = "What does lag cost each method?"
     caption = (
         f"{title} Task {task}, regime {regime}: mean reward of the last three evaluations. "
-        f"{estimate(lines, 'Mean over', 'bar', '95% Student-t interval')} Lags stand at equal distances."
+        f"{estimate(lines, 'Mean over', 'bar', '95% Student-t interval', least=ENOUGH)} Lags stand at equal distances."
     )
     labels = [f"lr {rate(lr)}" for lr in rates]
     name = figure_name("reward-lag", task, regime)

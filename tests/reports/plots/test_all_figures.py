@@ -27,7 +27,7 @@ from vcpo_bench.reports.writers.venues import sheets
 Make = Callable[..., Path]
 COUNT = re.compile(r"\b\d+( to \d+)? (collapsed run|surviving run|seed|run)s?\b")
 SURE = re.compile(
-    r"95% [\w-]+|quartiles|smallest to largest seed|[Nn]o interval|without an interval|here is no (bar|band)"
+    r"95% [\w-]+|quartiles|smallest to largest seed|[Nn]o interval|without an interval|too few for a|here is no band"
 )
 
 

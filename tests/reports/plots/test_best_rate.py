@@ -96,7 +96,7 @@ def test_rewards_are_called_normalized_only_where_they_are(
 def test_one_seed_has_no_interval(tmp_path: Path, make_results: Make) -> None:
     study = Study(load(make_results(tmp_path / "r", methods=METHODS, lags=(4,), seeds=(0,))))
     figure, profile, table = captions(study)
-    assert "Mean score of 1 seed, so there is no bar." in figure
+    assert "Mean score of 1 seed, too few for a bar." in figure
     assert "with 1 seed each. There is no band." in profile
     assert "Intervals and tests are shown from 6 runs on." in table
     for caption in (figure, profile, table):
@@ -106,9 +106,18 @@ def test_one_seed_has_no_interval(tmp_path: Path, make_results: Make) -> None:
     assert all(line.low is None for plot in (drawn(study), drawn(study, profiles)) for line in plot.lines)
 
 
+def test_the_caption_names_a_bar_where_one_is_drawn(tmp_path: Path, make_results: Make) -> None:
+    make_results(tmp_path / "six", methods=("vcpo",), lags=(4,), seeds=range(6))
+    make_results(tmp_path / "two", methods=("clip",), lags=(4,), seeds=(0, 1), controls=False)
+    plot = drawn(Study(load([tmp_path / "six", tmp_path / "two"])))
+    assert "Mean score of 2 to 6 seeds; bar: 95% Student-t interval, none with fewer than 6." in plot.caption
+    assert {line.name: line.low is not None for line in plot.lines}["vcpo"]
+    assert {line.name: line.low is None for line in plot.lines}["clip"]
+
+
 def test_seeds_are_counted(tmp_path: Path, make_results: Make) -> None:
     make_results(tmp_path / "more", methods=("vcpo",), lags=(4,), seeds=(0, 1, 2))
     make_results(tmp_path / "fewer", methods=("clip",), lags=(4,), seeds=(0, 1), controls=False)
     study = Study(load([tmp_path / "more", tmp_path / "fewer"]))
-    assert "Mean score of 2 to 3 seeds; bar: 95% Student-t interval." in drawn(study).caption
+    assert "Mean score of 2 to 3 seeds, too few for a bar." in drawn(study).caption
     assert "2 to 3 runs per line, of all tasks and lags with 2 to 3 seeds each" in drawn(study, profiles).caption
