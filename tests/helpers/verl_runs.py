@@ -13,7 +13,6 @@ import verl_cpu  # noqa: F401
 from hydra import compose, initialize_config_module
 from tensordict import TensorDict
 from tokenizers import Tokenizer, models
-from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from verl.trainer.config import CheckpointConfig
 from verl.trainer.ppo.v1 import get_trainer_cls
@@ -22,7 +21,7 @@ from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.config import ActorConfig, FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
 from verl.workers.engine_workers import TrainingWorker, TrainingWorkerConfig
 from verl.workers.utils.losses import ppo_loss
-from verl_store import Store
+from verl_store import Store, queue_row
 
 from vcpo_bench.adapters.verl.worker import training_worker_class
 
@@ -204,28 +203,6 @@ class Sampler:
         noise = torch.tensor([draw.gauss(0.0, self.noise) for _ in range(length)])
         logp = (logs.gather(1, response[:, None])[:, 0] + noise).clamp(max=-1e-3)
         return queue_row(uid, prompt, response, mask, reward, logp)
-
-
-def queue_row(
-    uid: str, prompt: Tensor, response: Tensor, mask: Tensor, reward: float, logp: Tensor
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A finished response as verl's agent loop writes it into the queue: its fields, and its tag."""
-    ids, scores = torch.cat([prompt, response]), torch.zeros(len(response))
-    scores[-1] = reward
-    field = {
-        "uid": uid,
-        "prompts": prompt,
-        "responses": response,
-        "response_mask": mask,
-        "loss_mask": mask,
-        "input_ids": ids,
-        "position_ids": torch.arange(len(ids)),
-        "rm_scores": scores,
-        "rollout_log_probs": logp,
-        "num_turns": 2,
-    }
-    counts = {"seq_len": len(ids), "prompt_len": len(prompt), "response_len": len(response)}
-    return field, {**counts, "status": "success"}
 
 
 class Prompts:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import transfer_queue as tq
 import verl_cpu  # noqa: F401
+from torch import Tensor
 from transfer_queue import KVBatchMeta
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.engine import EngineRegistry
@@ -67,3 +68,25 @@ def _row(fields: Any, place: int) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value if torch.is_tensor(value) else getattr(value, "data", value)
+
+
+def queue_row(
+    uid: str, prompt: Tensor, response: Tensor, mask: Tensor, reward: float, logp: Tensor
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A finished response as verl's agent loop writes it into the queue: its fields, and its tag."""
+    ids, scores = torch.cat([prompt, response]), torch.zeros(len(response))
+    scores[-1] = reward
+    field = {
+        "uid": uid,
+        "prompts": prompt,
+        "responses": response,
+        "response_mask": mask,
+        "loss_mask": mask,
+        "input_ids": ids,
+        "position_ids": torch.arange(len(ids)),
+        "rm_scores": scores,
+        "rollout_log_probs": logp,
+        "num_turns": 2,
+    }
+    counts = {"seq_len": len(ids), "prompt_len": len(prompt), "response_len": len(response)}
+    return field, {**counts, "status": "success"}

@@ -106,7 +106,7 @@ def _row(uid: str, prompt: Any, response: Any, logp: Any) -> tuple[dict[str, Any
     length = int(ends[0]) + 1 if len(ends) else len(response)
     response, logp = response[:length], logp[:length]
     reward = _counted_on(int(prompt[-1]), response.tolist()) / verl.LENGTH
-    return verl.queue_row(uid, prompt, response, torch.ones(length, dtype=torch.long), reward, logp)
+    return verl_store.queue_row(uid, prompt, response, torch.ones(length, dtype=torch.long), reward, logp)
 
 
 def train(name: str, out: Path) -> None:
