@@ -8,7 +8,6 @@ from dataclasses import replace
 import typer
 
 from vcpo_bench.bench.policies.pretrained.wheels import OFFLINE
-from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.model_defaults import with_model_defaults
 from vcpo_bench.commands.support.remember_server import remember_server
@@ -33,6 +32,8 @@ def run(
     A cell is one method, lag, regime, task, learning rate and seed. Stop a run at any time: the same command resumes
     it. On a CPU the results are bit-identical, except in the regime async with its real clock.
     """
+    from vcpo_bench.bench.trainers.catalog import OutsideTrainer
+
     if how.offline:
         os.environ[OFFLINE] = "1"
     means = read_means(how)
