@@ -17,7 +17,7 @@ from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, packed
 from vcpo_bench.bench.trajectories import Rollout
 
 _DRAW_BYTES = 2**28  # float64 probabilities in memory at once
-_WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating several prompts at once is cheaper
+WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating several prompts at once is cheaper
 
 
 class SamplingLoop(Protocol):
@@ -135,7 +135,7 @@ def refill(model: CausalNetwork, draws: TokenDraws, slots: int = 0) -> Rollout:
     logits, waiting, step = torch.empty(0), 0, 0  # the first row without a slot
     while True:
         worth = looks(step, model.device) and waiting < B
-        if worth and len(free := (~live).nonzero().squeeze(1)) * _WORTH_FILLING >= len(live):
+        if worth and len(free := (~live).nonzero().squeeze(1)) * WORTH_FILLING >= len(live):
             new = free[: B - waiting]
             rows[new] = torch.arange(waiting, waiting + len(new), device=model.device)
             waiting += len(new)
