@@ -46,7 +46,7 @@ NAMES = {
     "regime": ["fifo", "async", "minibatch", "reuse", "random", "inflight", "poisson", "sampler", "learner", "mean"],
     "task": ["chain", "walk", "walk-eos", "prefix-chain", "countdown", "arithmetic", "n", "numbers", "style"],
     "optimizer": ["adamw", "sgd", "muon", "beta2", "momentum", "nesterov", "scale"],
-    "sampler": ["torch", "vllm", "generate", "vllm-server", "slots", "dtype", "weights", "disk"],
+    "sampler": ["torch", "vllm", "generate", "graph", "vllm-server", "slots", "dtype", "weights", "disk"],
 }
 VALUES = ["0", "1", "-1", "8", "1/8", "1e400", "nan", "inf", "9" * 30, "²", "٣", "on", "off", "a b", "\x00", "'", "{}"]
 MARKS = list("()[],=+:/ ")

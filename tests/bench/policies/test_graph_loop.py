@@ -9,6 +9,7 @@ from hf_models import EOS, PAD
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from vcpo_bench.bench.policies.draw import Draw
+from vcpo_bench.bench.policies.hf import captured
 from vcpo_bench.bench.policies.hf.captured import Step, bucket
 from vcpo_bench.bench.policies.hf.graph_loop import GraphLoop
 from vcpo_bench.bench.policies.hf.loading import add_adapters
@@ -26,7 +27,7 @@ DRAW = Draw(PROMPTS, UNIFORMS, EOS)
 def traced(step: Step) -> Step:
     """Stands in for a CUDA graph: the tensor operations of a step, recorded once and replayed without its Python."""
     state = make_fx(lambda: step())()
-    waits = {"_local_scalar_dense", "nonzero", "item"}
+    waits = ("_local_scalar_dense", "nonzero", "is_nonzero")
     assert not [node for node in state.graph.nodes if any(word in str(node.target) for word in waits)]
     return state
 
@@ -61,3 +62,55 @@ def test_a_replay_is_the_step(dtype: torch.dtype) -> None:
         assert_same(second.sample(draw), first.sample(draw))
         for policy in (first, second):
             policy.load_trained({name: 1.1 * p for name, p in policy.trained_state().items()})
+
+
+@pytest.mark.parametrize("lora", [0, 2])
+def test_copies_of_weights_give_the_bits_of_autocast(lora: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after weights have changed: the copies are refreshed with every batch."""
+    network = hf_models.network("llama")
+    if lora:
+        add_adapters(network, lora)
+    loops = [SamplingOptions(GraphLoop(64)) for _ in range(2)]
+    policies = [CausalPolicy(copy.deepcopy(network), PAD, torch.bfloat16, loop) for loop in loops]
+    drawn = []
+    for number, policy in enumerate(policies):
+        with monkeypatch.context() as patch:
+            if number:
+                patch.setattr(captured, "cast_weights", lambda _: {})
+            for _ in range(2):
+                drawn.append(policy.sample(DRAW))
+                policy.load_trained({name: p + 0.1 for name, p in policy.trained_state().items()})
+    assert captured.cast_weights(policies[0])
+    assert not torch.equal(drawn[0].logp, drawn[1].logp)
+    assert_same(drawn[0], drawn[2])
+    assert_same(drawn[1], drawn[3])
+
+
+def test_truncation_greedy_rows_and_responses_without_end() -> None:
+    cut = Truncation(top_k=3, replay=True)
+    draw = Draw(PROMPTS, UNIFORMS, None, torch.arange(96) % 3 == 0, cut)
+    wanted, found = (hf_models.policy("llama", sampler).sample(draw) for sampler in ("torch", "graph"))
+    assert_same(found, wanted, 1e-5)
+    assert found.kept is not None
+    assert wanted.kept is not None
+    assert torch.equal(found.kept, wanted.kept)
+
+
+def test_a_batch_does_not_change_the_one_before_it() -> None:
+    policy = hf_models.policy("llama", "graph")
+    first = policy.sample(DRAW)
+    before = copy.deepcopy(first)
+    policy.sample(Draw(PROMPTS, UNIFORMS.flip(0), EOS))
+    assert_same(first, before)
+
+
+def test_a_copy_of_a_policy_has_a_program_of_its_own() -> None:
+    policy = hf_models.policy("llama", "graph")
+    before = policy.sample(DRAW)
+    other = policy.replica()
+    policy.load_trained({name: 0.5 * p for name, p in policy.trained_state().items()})
+    assert_same(other.sample(DRAW), before)
+
+
+def test_buckets() -> None:
+    assert [bucket(rows) for rows in (0, 1, 32, 33, 129, 256, 1000)] == [32, 32, 32, 64, 192, 256, 256]

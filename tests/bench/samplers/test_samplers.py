@@ -29,6 +29,7 @@ JOB = SamplingJob(
         ("vllm-server(weights=nccl, pause=abort)", "vllm-server(pause=abort,weights=nccl)"),
         ("vllm-server(weights=disk,pause=wait)", "vllm-server"),
         ("generate()", "generate"),
+        ("graph(slots=0)", "graph"),
         ("torch(top_p=1,top_k=0)", "torch"),
         ("generate(truncate=allow,top_p=0.90,top_k=5)", "generate(top_k=5,top_p=0.9,truncate=allow)"),
     ],
@@ -75,6 +76,7 @@ def test_what_each_sampler_says_of_itself() -> None:
         assert not sampler.truncates
     assert SAMPLERS.parse("torch(slots=64)").at_once == 64
     assert SAMPLERS.parse("generate").at_once == 0
+    assert SAMPLERS.parse("graph").at_once == 256
     assert SAMPLERS.parse("torch(top_k=2,truncate=allow)").truncates
 
 

@@ -31,6 +31,7 @@ def elsewhere() -> Iterator[ProcessPoolExecutor]:
         ("llama", {"method": "vcpo", "chunk_bytes": 4000}),
         ("gpt2", {"method": "clip", "regime": "inflight(cache=recompute)"}),
         ("llama", {"method": "tba", "sampler": "generate"}),
+        ("llama", {"method": "clip", "sampler": "graph(slots=8)"}),
         ("llama", {"method": "clip", "sampler": "torch(slots=3)", "regime": "async(clock=virtual)"}),
         ("llama", {"method": "vespo", "lora": 2, "checkpointing": True, "micro_tokens": 60}),
     ],
