@@ -26,8 +26,13 @@ def bucket(rows: int) -> int:
     return next((size for size in BUCKETS if size >= rows), BUCKETS[-1])
 
 
-def cuda_graph(step: Step) -> Step:
+def cuda_graph(device: torch.device, step: Step) -> Step:
     """Record the kernels of a step once; returns what launches them all at once."""
+    with torch.cuda.device(device):
+        return _recorded(step)
+
+
+def _recorded(step: Step) -> Step:
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

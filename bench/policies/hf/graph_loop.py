@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -43,8 +44,8 @@ class GraphLoop:
         while True:
             live = program.live[: program.slots.rows]
             if looks(step, model.device):
-                free = (~live).nonzero().squeeze(1)[: rows - begun]
-                if len(free) and (begun + len(free) == rows or len(free) * WORTH_FILLING >= len(live)):
+                free = (~live).nonzero().squeeze(1)[: rows - begun] if begun < rows else live[:0]
+                if len(free) * WORTH_FILLING >= min(len(live), rows - begun) > 0:
                     new = torch.arange(begun, begun + len(free), device=model.device)
                     program.begin(free, new, prompts[new])
                     begun += len(free)
@@ -75,7 +76,7 @@ class GraphLoop:
                 torch.zeros(room + slots, dtype=torch.bool),
                 draws.truncation,
             )
-            capture = self._capture or (cuda_graph if device.type == "cuda" else eager)
+            capture = self._capture or (partial(cuda_graph, device) if device.type == "cuda" else eager)
             program = Program(model, TokenDraws(static, device, draws.vocabulary), slots, width, capture)
             self._program, self._key = program, key
         return self._program
