@@ -1,12 +1,12 @@
-"""Everything this project wants to know from a GPU, in four calls of about six minutes.
+"""Everything this project wants to know from a GPU, in calls of at most nine minutes.
 
-    python tests/gpu/day.py --stage 1 --out gpu-day       # then 2, 3 and 4; the same call continues what is left
+    python tests/gpu/day.py --stage 1 --out gpu-day       # then 2 to 6; the same call continues what is left
     python tests/gpu/day.py --summary --out gpu-day       # the tables, in Markdown
     python tests/gpu/day.py --stage all --device cpu --tiny --out day    # proves that it runs; numbers mean nothing
 
 Each measurement is a process of its own. What is measured is not measured again, and what failed is tried again after
-everything else. No network is needed. The exit code is 0 when the stages are complete, 1 when a measurement failed, 3
-when some are left.
+everything else. What a call brings home, copied into `--home`, lets another machine continue. No network is needed.
+The exit code is 0 when the stages are complete, 1 when a measurement failed, 3 when some are left.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import home
 import launch
 import ledger
+import parts
 import stages
 import summary
 from launch import Place, measure
 from stages import Step
 
-LIMIT = 360.0
-"""Seconds of a call. Four of them and the start of the machine fit into half an hour."""
+LIMIT = 540.0
+"""Seconds of a call. One of them, the start of the machine and the transfers fit into a quarter of an hour."""
 SHORTEST = 20.0
 """Seconds below which nothing is begun: a process needs about ten to import what it measures."""
 CORES_OF_ONE = 2
@@ -45,8 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(summary.page(asked.out))
         return 0
     place = Place.of(asked.device, asked.tiny, asked.work)
+    home.restore(place, asked.home)
+    parts.collect(place.folder / "work")
     left, failed = _run(asked, place)
-    ledger.gather(place, asked.out)
+    home.bring(place, asked.out)
     if left:
         print(f"left for another call: {', '.join(left)}")
     return 1 if failed else 3 if left else 0
@@ -83,8 +87,9 @@ def _stages(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 4, several as 1,2, or all")
-    parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: one small file")
+    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 6, several as 1,2, or all")
+    parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: a few small files")
+    parser.add_argument("--home", type=Path, default=home.CARRIED, help="what earlier calls brought home")
     parser.add_argument("--work", type=Path, default=WORK, help="what stays on the machine between calls")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu", "mock"))
     parser.add_argument("--tiny", action="store_true", help="sizes of seconds on a CPU; the numbers mean nothing")

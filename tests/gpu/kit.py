@@ -146,14 +146,16 @@ def synchronize(device: str) -> None:
 def fastest(device: str, work: Callable[[], object], repeats: int) -> float:
     """Seconds of the fastest of some runs, after one that is not timed."""
     work()
-    times = []
-    for _ in range(repeats):
-        synchronize(device)
-        began = perf_counter()
-        work()
-        synchronize(device)
-        times.append(perf_counter() - began)
-    return min(times)
+    return min(seconds_of(device, work) for _ in range(repeats))
+
+
+def seconds_of(device: str, work: Callable[[], object]) -> float:
+    """Seconds of one run, to the end of the device's work."""
+    synchronize(device)
+    began = perf_counter()
+    work()
+    synchronize(device)
+    return perf_counter() - began
 
 
 @contextmanager

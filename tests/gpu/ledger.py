@@ -43,10 +43,15 @@ def in_turn(steps: list[Step], stage: int, place: Place) -> list[Step]:
     return [step for step, status in sorted(left, key=lambda each: each[1] == "failed")]
 
 
+def gathered(place: Place) -> str:
+    """Name of the file of all measurements of a place."""
+    return f"gpu-day-{place.name}.json"
+
+
 def gather(place: Place, out: Path) -> None:
-    """Write `gpu-day-PLACE.json`: the records that are there, as the stages have them."""
+    """Write the file of all measurements: the records that are there, as the stages have them."""
     every = (path_of(place.folder, stage, step.name) for stage, steps in stages.STAGES.items() for step in steps)
-    write(out / f"gpu-day-{place.name}.json", {"measurements": [read(path) for path in every if path.is_file()]})
+    write(out / gathered(place), {"measurements": [read(path) for path in every if path.is_file()]})
 
 
 def measurements(out: Path) -> list[dict[str, Any]]:

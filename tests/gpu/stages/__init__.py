@@ -1,4 +1,4 @@
-"""The four stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
+"""The six stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -40,8 +40,28 @@ def _training(size: str, task: str, twin: bool = True) -> Step:
     return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin)
 
 
+def _launches(model: str, attention: str, seconds: float, twin: bool = True) -> Step:
+    arguments: dict[str, str | int] = {"model": model, "attention": attention}
+    return Step(f"launches-{model}-{attention}", "stages.launches:measure", seconds, arguments, twin)
+
+
 STAGES: dict[int, list[Step]] = {
     1: [
+        _launches("smollm2", "off", 90),
+        _launches("smollm2", "deprioritized", 90),
+        _launches("smollm2", "default", 420, twin=False),
+        _launches("30M", "off", 60),
+        _launches("30M", "default", 150),
+    ],
+    2: [Step("readme", "stages.readme:train", 520)],
+    3: [
+        _check("equality", "stages.stack:equality", 90),
+        Step("sizes", "stages.stack:sizes", 120),
+        Step("thousand", "stages.stack:thousand", 300),
+        Step("cores", "stages.stack:cores_alone", 90),
+        Step("diagram", "stages.stack:diagram", 330),
+    ],
+    4: [
         _check("updates", "stages.equality:updates", 180),
         _check("regimes", "stages.equality:regimes", 90),
         _check("sampler", "stages.equality:sampler", 60),
@@ -49,14 +69,7 @@ STAGES: dict[int, list[Step]] = {
         _check("clock", "stages.equality:clock", 60),
         _check("doctor", "stages.equality:doctor", 240),
     ],
-    2: [
-        _check("equality", "stages.stack:equality", 90),
-        Step("sizes", "stages.stack:sizes", 120),
-        Step("thousand", "stages.stack:thousand", 300),
-        Step("cores", "stages.stack:cores_alone", 90),
-        Step("diagram", "stages.stack:diagram", 330),
-    ],
-    3: [
+    5: [
         _check("exactness", "stages.norms:exactness", 60),
         _norms("100M", 512, twin=False),
         _norms("100M", 2048),
@@ -67,7 +80,7 @@ STAGES: dict[int, list[Step]] = {
             for way in ("whole", "recomputed", "lora")
         ),
     ],
-    4: [
+    6: [
         *(Step(f"trl-{micro}", "stages.trl:gradients", 120, {"micro": micro}, timed=False) for micro in (1, 4)),
         Step("sampling", "stages.language:sampling", 120),
         _training("30M", "arithmetic", twin=False),

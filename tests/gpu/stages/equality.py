@@ -1,4 +1,4 @@
-"""Stage 1: updates, regimes, sampling and repetition give on the device what they give on the CPU."""
+"""Stage 4: updates, regimes, sampling and repetition give on the device what they give on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 4: Llamas warmed up here, trained by four methods at three lags, and what the sampler takes of an update."""
+"""Stage 6: Llamas warmed up here, trained by four methods at three lags, and what the sampler takes of an update."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def train(setup: Setup, size: str, task: str) -> Result:
     found: Result = {}
     for seed in range(setup.pick(SEEDS, 1)):  # seed after seed, so that a cut grid is balanced
         flags = ("--model", model, "--task", asked, "--seeds", f"{seed}-{seed}", *_grid(setup))
-        found = run_grid(setup, results, _summary, *flags)
+        found = run_grid(setup, results, cell_table, *flags)
         setup.keep(found)
     return found
 
@@ -49,7 +49,7 @@ def _grid(setup: Setup) -> list[str]:
     return [*grid, *precision, "--device", setup.device, "--jobs", setup.pick("8", "1")]
 
 
-def _summary(results: Path) -> Result:
+def cell_table(results: Path) -> Result:
     """Final reward and ESS of every cell that has ended, and the engine mismatch: ESS at lag 0.
 
     Seconds are those of cells that share the device with others.

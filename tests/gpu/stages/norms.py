@@ -1,4 +1,4 @@
-"""Stage 3: what exact score norms cost on the device, beside the other ways to get them."""
+"""Stage 5: what exact score norms cost on the device, beside the other ways to get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 2: many cells as one stack. First equality, then a thousand runs, then a phase diagram."""
+"""Stage 3: many cells as one stack. First equality, then a thousand runs, then a phase diagram."""
 
 from __future__ import annotations
 

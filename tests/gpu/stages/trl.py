@@ -1,4 +1,4 @@
-"""Stage 4: the gradient of every method inside TRL's trainer on the device, against an oracle."""
+"""Stage 6: the gradient of every method inside TRL's trainer on the device, against an oracle."""
 
 from __future__ import annotations
 

@@ -1,0 +1,148 @@
+"""Stage 1: why sampling is slow where responses end, and what one graph per token gives: Llamas with random weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from kit import Failed, Result, Setup, broken, release, said, seconds_of
+from torch import Tensor
+
+from vcpo_bench.bench.policies.draw import Draw
+from vcpo_bench.bench.policies.hf.captured import eager
+from vcpo_bench.bench.policies.hf.generate import generate
+from vcpo_bench.bench.policies.hf.graph_loop import GraphLoop
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.policies.hf.sampling import SamplingLoop, SamplingOptions, refill
+from vcpo_bench.bench.trajectories import Rollout
+
+PROMPT, GROUP, EOS = 24, 8, 0
+REPEATS = 2
+
+
+class Shape(NamedTuple):
+    """Sizes of a Llama."""
+
+    layers: int
+    width: int
+    inner: int
+    heads: int
+    shared: int
+    vocabulary: int
+
+
+SHAPES = {"smollm2": Shape(30, 576, 1536, 9, 3, 49152), "30M": Shape(8, 576, 1536, 9, 9, 101)}
+TINY = Shape(2, 32, 48, 4, 2, 101)
+LOOPS: dict[str, Callable[[], SamplingLoop]] = {
+    "torch": lambda: refill,
+    "generate": lambda: generate,
+    "buckets": lambda: GraphLoop(capture=eager),  # fixed shapes without a graph: what bucketed rows alone do
+    "graph": GraphLoop,
+}
+ATTENTION = ("default", "deprioritized", "off")
+"""cuDNN's attention as PyTorch chooses it, after all others, and never."""
+
+
+def measure(setup: Setup, model: str, attention: str) -> Result:
+    """Seconds of a batch by four loops, 64 and 128 rows of 64 and 128 tokens, where responses end and where none does.
+
+    Other attention than the default is tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses elsewhere: what is slow are shapes that were not seen before. `graph` and `buckets`
+    must draw the same tokens.
+    """
+    if attention == "deprioritized":
+        os.environ["TORCH_CUDNN_SDPA_DEPRIORITIZED"] = "1"  # read at the first use of attention, which is below
+    torch.backends.cuda.enable_cudnn_sdp(attention != "off")
+    policy = _policy(setup, model)
+    found: Result = {"model": model, "attention": attention, "batches": []}
+    failed: list[str] = []
+    usual = attention == "default"
+    sizes = setup.pick([(128, 64), (64, 64), (64, 128), (128, 128)] if usual else [(128, 64)], [(16, 6)])
+    loops = LOOPS if usual else {name: LOOPS[name] for name in ("torch", "buckets")}
+    for rows, length in sizes:
+        for ends in (True, False):
+            drawn = _by_loop(setup, policy, loops, found, failed, (rows, length, ends))
+            if broken(setup.device):
+                raise Failed("; ".join(failed), found)
+            failed += _compared(drawn, f"{rows} x {length}")
+    if failed:
+        raise Failed("; ".join(failed), found)
+    return found
+
+
+def _by_loop(
+    setup: Setup,
+    policy: CausalPolicy,
+    loops: Mapping[str, Callable[[], SamplingLoop]],
+    found: Result,
+    failed: list[str],
+    size: tuple[int, int, bool],
+) -> dict[str, Rollout]:
+    """The last batch of each loop; times, or an error, are added to what is found."""
+    rows, length, ends = size
+    draws = [_draw(rows, length, seed if ends else None) for seed in range(setup.pick(REPEATS, 1) + 1)]
+    drawn: dict[str, Rollout] = {}
+    for name, loop in loops.items():
+        policy.sampling = SamplingOptions(loop())
+        row: dict[str, Any] = {"loop": name, "rows": rows, "length": length, "ends": ends}
+        try:
+            times = [
+                seconds_of(setup.device, lambda draw=draw: drawn.update({name: policy.sample(draw)})) for draw in draws
+            ]
+        except Exception as problem:  # whatever a driver raises is a result
+            failed.append(f"{name}, {rows} x {length}: {said(problem)}")
+            found["batches"].append(row | {"error": said(problem)})
+            if broken(setup.device):
+                break
+        else:
+            best = min(times[1:])
+            found["batches"].append(
+                row | {"first": times[0], "best": best, "worst": max(times[1:]), "ms_per_token": 1e3 * best / length}
+            )
+        setup.keep(found)
+    policy.sampling = SamplingOptions()
+    release(setup.device)
+    return drawn
+
+
+def _compared(drawn: dict[str, Rollout], where: str) -> list[str]:
+    """What is wrong: a graph that draws other tokens than its steps one by one."""
+    if not {"graph", "buckets"} <= drawn.keys():
+        return []
+    one, other = drawn["graph"], drawn["buckets"]
+    same = torch.equal(one.responses, other.responses) and torch.equal(one.logp, other.logp)
+    return [] if same else [f"{where}: a graph differs from its steps"]
+
+
+def _draw(rows: int, length: int, ends: int | None) -> Draw:
+    """Prompts of full length; the number 0 draws the first token of the vocabulary, which is the end."""
+    generator = torch.Generator().manual_seed(1 + (ends or 0))
+    prompts = torch.randint(2, 100, (rows // GROUP, PROMPT), generator=generator)
+    uniforms = 0.02 + 0.98 * torch.rand(rows, length, dtype=torch.float64, generator=generator)
+    if ends is not None:
+        last: Tensor = torch.randint(length // 4, length, (rows,), generator=generator)
+        uniforms[torch.arange(rows), last] = 0.0
+    return Draw(prompts, uniforms, EOS if ends is not None else None)
+
+
+def _policy(setup: Setup, model: str) -> CausalPolicy:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    shape = setup.pick(SHAPES[model], TINY)
+    config = LlamaConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.width,
+        intermediate_size=shape.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.shared,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        pad_token_id=1,
+        bos_token_id=None,
+        eos_token_id=EOS,
+    )
+    torch.manual_seed(0)
+    network = LlamaForCausalLM(config).to(setup.device)
+    return CausalPolicy(network, 1, torch.float32 if setup.device.startswith("mock") else torch.bfloat16)
