@@ -38,12 +38,13 @@ def bring(place: Place, out: Path) -> None:
     ledger.gather(place, out)
     for old in out.glob(f"cells-{place.name}.*"):
         old.unlink()
+    ended = [path.parent for path in place.folder.glob(f"{STUDIES}/*/cells/*/cell.json")]
+    cells = sorted(folder for folder in ended if folder.suffix != ".partial")
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for sealed in sorted(place.folder.glob(f"{STUDIES}/*/cells/*/cell.json")):
-            if not sealed.parent.name.endswith(".partial"):
-                for path in sorted(sealed.parent.iterdir()):
-                    archive.add(path, path.relative_to(place.folder), recursive=False)
+    if cells:
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            for path in (path for folder in cells for path in sorted(folder.iterdir())):
+                archive.add(path, path.relative_to(place.folder), recursive=False)
     data = packed.getvalue()
     for number, at in enumerate(range(0, len(data), PART)):
         (out / f"cells-{place.name}.{number:02}").write_bytes(data[at : at + PART])

@@ -47,7 +47,7 @@ def _launches(model: str, attention: str, seconds: float, twin: bool = True) -> 
 
 STAGES: dict[int, list[Step]] = {
     1: [
-        _launches("smollm2", "off", 90),
+        _launches("smollm2", "off", 90, twin=False),
         _launches("smollm2", "deprioritized", 90),
         _launches("smollm2", "default", 420, twin=False),
         _launches("30M", "off", 60),

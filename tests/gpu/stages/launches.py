@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -48,8 +49,8 @@ ATTENTION = ("default", "deprioritized", "off")
 def measure(setup: Setup, model: str, attention: str) -> Result:
     """Seconds of a batch by four loops, 64 and 128 rows of 64 and 128 tokens, where responses end and where none does.
 
-    Other attention than the default is tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses elsewhere: what is slow are shapes that were not seen before. `graph` and `buckets`
-    must draw the same tokens.
+    Other attention than the default is tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses
+    elsewhere: what is slow are shapes that were not seen before. `graph` and `buckets` must draw the same tokens.
     """
     if attention == "deprioritized":
         os.environ["TORCH_CUDNN_SDPA_DEPRIORITIZED"] = "1"  # read at the first use of attention, which is below
@@ -87,9 +88,8 @@ def _by_loop(
         policy.sampling = SamplingOptions(loop())
         row: dict[str, Any] = {"loop": name, "rows": rows, "length": length, "ends": ends}
         try:
-            times = [
-                seconds_of(setup.device, lambda draw=draw: drawn.update({name: policy.sample(draw)})) for draw in draws
-            ]
+            times = [seconds_of(setup.device, partial(policy.sample, draw)) for draw in draws]
+            drawn[name] = policy.sample(draws[-1])
         except Exception as problem:  # whatever a driver raises is a result
             failed.append(f"{name}, {rows} x {length}: {said(problem)}")
             found["batches"].append(row | {"error": said(problem)})
