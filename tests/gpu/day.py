@@ -2,6 +2,7 @@
 
     python tests/gpu/day.py --stage 1 --out gpu-day       # then 2 to 6; the same call continues what is left
     python tests/gpu/day.py --summary --out gpu-day       # the tables, in Markdown
+    python tests/gpu/day.py --tables DIR --out gpu-day    # as CSV files
     python tests/gpu/day.py --stage all --device cpu --tiny --out day    # proves that it runs; numbers mean nothing
 
 Each measurement is a process of its own. What is measured is not measured again, and what failed is tried again after
@@ -27,6 +28,7 @@ import ledger
 import parts
 import stages
 import summary
+import tables
 from launch import Place, measure
 from stages import Step
 
@@ -45,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked.out.mkdir(parents=True, exist_ok=True)
     if asked.summary:
         print(summary.page(asked.out))
+        return 0
+    if asked.tables:
+        print(*tables.write(asked.out, asked.tables), sep="\n")
         return 0
     place = Place.of(asked.device, asked.tiny, asked.work)
     home.restore(place, asked.home)
@@ -95,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tiny", action="store_true", help="sizes of seconds on a CPU; the numbers mean nothing")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of this call")
     parser.add_argument("--summary", action="store_true", help="print the tables of --out")
+    parser.add_argument("--tables", type=Path, help="write the tables of --out as CSV files into this folder")
     return parser
 
 

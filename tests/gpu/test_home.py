@@ -1,0 +1,104 @@
+"""What a call brings home continues elsewhere, weights arrive in parts, and results become tables of a study."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import home
+import launch
+import ledger
+import parts
+import stages
+import tables
+
+from studies import pages
+
+STEP = stages.STAGES[2][0]
+
+
+def place(folder: Path) -> launch.Place:
+    return launch.Place.of("cpu", True, folder / "work")
+
+
+def record(where: launch.Place, **facts: object) -> None:
+    facts = {"name": STEP.name, "stage": 2, "device": "cpu", "tiny": True} | facts
+    ledger.write(ledger.path_of(where.folder, 2, STEP.name), facts)
+
+
+def cell(where: launch.Place, name: str, data: bytes = b"steps") -> Path:
+    folder = where.folder / home.STUDIES / "readme" / "cells" / name
+    folder.mkdir(parents=True)
+    (folder / "cell.json").write_text("{}")
+    (folder / "steps.parquet").write_bytes(data)
+    return folder
+
+
+def test_another_machine_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements and ended cells arrive; what is there already stays, and nothing that runs is taken along."""
+    monkeypatch.setattr(home, "PART", 100)
+    out = tmp_path / "out"
+    out.mkdir()
+    first, second = place(tmp_path / "one"), place(tmp_path / "two")
+    home.restore(second, tmp_path / "nothing")
+    cell(first, "ended", bytes(range(256)))
+    cell(first, "running.partial")
+    record(first, status="unfinished", result={"ended": 1})
+    home.bring(first, out)
+    assert len(list(out.glob("cells-cpu-tiny.*"))) > 1
+    assert max(path.stat().st_size for path in out.glob("cells-*")) <= 100
+    own = cell(second, "here", b"own")
+    home.restore(second, out)
+    cells = second.folder / home.STUDIES / "readme" / "cells"
+    assert sorted(path.name for path in cells.iterdir()) == ["ended", "here"]
+    assert (cells / "ended" / "steps.parquet").read_bytes() == bytes(range(256))
+    assert ledger.read(ledger.path_of(second.folder, 2, STEP.name))["result"] == {"ended": 1}
+    record(second, status="ok", result={"ended": 2})
+    home.bring(second, out)
+    home.restore(second, out)
+    assert (own / "steps.parquet").read_bytes() == b"own"
+    assert ledger.in_turn([STEP], 2, second) == []
+    home.restore(first, out)  # its own record is older, and stays: a machine knows best what it has
+    assert ledger.in_turn([STEP], 2, first) == [STEP]
+
+
+def test_weights_arrive_in_parts_over_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART", 10)
+    (tmp_path / "wheel").write_bytes(bytes(range(25)))
+    cut = parts.cut(tmp_path / "wheel", tmp_path / "cut")
+    assert [path.stat().st_size for path in cut] == [10, 10, 5]
+    work, carried = tmp_path / "work", tmp_path / "carried"
+    parts.collect(work, carried)
+    assert parts.model(work) is None
+    carried.mkdir()
+    for path in reversed(cut):  # one call each, and only that part is there
+        there = path.rename(carried / path.name)
+        parts.collect(work, carried)
+        there.unlink()
+    assert (work / "smollm2.whl").read_bytes() == bytes(range(25))
+
+
+def test_a_damaged_part_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "wheel").write_bytes(b"weights")
+    (part,) = parts.cut(tmp_path / "wheel", tmp_path / "cut")
+    part.write_bytes(b"others!")
+    with pytest.raises(ValueError, match="carry all of them again"):
+        parts.collect(tmp_path / "work", tmp_path / "cut")
+    assert parts.model(tmp_path / "work") is None
+
+
+def test_results_make_a_page(tmp_path: Path) -> None:
+    where, out, study = place(tmp_path), tmp_path / "out", tmp_path / "study"
+    out.mkdir()
+    batches = [{"loop": "graph", "best": 0.25}, {"loop": "torch", "best": 2.0, "error": "lost"}]
+    record(where, status="ok", seconds=3.0, result={"model": "smollm2", "batches": batches})
+    home.bring(where, out)
+    assert [path.name for path in tables.write(out, study / "tables")] == ["measurements.csv", "batches.csv"]
+    template = study / "page.md.j2"
+    template.write_text(
+        "{% for row in table('batches.csv').itertuples() %}{{ row.model }} {{ row.loop }} {{ row.best | fixed }}\n"
+        "{% endfor %}{{ table('measurements.csv').status[0] }}\n"
+    )
+    assert pages.rendered(template).splitlines()[0].startswith("smollm2 graph 0.25")
