@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from vcpo_bench.bench.policies.hf.sampling import TokenDraws
 
 BUCKETS = (32, 64, 128, 192, 256)
 """Numbers of responses that a step is captured for."""
+_CAPTURING = Lock()
+"""A capture begins by waiting for the device, which would break one that another thread is making."""
 _WARM = 2
 """Steps before a capture: libraries allocate and choose their kernels at first use."""
 
@@ -28,12 +31,12 @@ def bucket(rows: int) -> int:
 
 def cuda_graph(device: torch.device, step: Step) -> Step:
     """Record the kernels of a step once; returns what launches them all at once."""
-    with torch.cuda.device(device):
+    with _CAPTURING, torch.cuda.device(device):
         return _recorded(step)
 
 
 def _recorded(step: Step) -> Step:
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(_WARM):
