@@ -55,7 +55,7 @@ def measure(setup: Setup, model: str, attention: str) -> Result:
     if attention == "deprioritized":
         os.environ["TORCH_CUDNN_SDPA_DEPRIORITIZED"] = "1"  # read at the first use of attention, which is below
     torch.backends.cuda.enable_cudnn_sdp(attention != "off")
-    policy = _policy(setup, model)
+    policy = random_policy(setup, model)
     found: Result = {"model": model, "attention": attention, "batches": []}
     failed: list[str] = []
     usual = attention == "default"
@@ -82,7 +82,7 @@ def _by_loop(
 ) -> dict[str, Rollout]:
     """The last batch of each loop; times, or an error, are added to what is found."""
     rows, length, ends = size
-    draws = [_draw(rows, length, seed if ends else None) for seed in range(setup.pick(REPEATS, 1) + 1)]
+    draws = [draw(rows, length, seed if ends else None) for seed in range(setup.pick(REPEATS, 1) + 1)]
     drawn: dict[str, Rollout] = {}
     for name, loop in loops.items():
         policy.sampling = SamplingOptions(loop())
@@ -115,7 +115,7 @@ def _compared(drawn: dict[str, Rollout], where: str) -> list[str]:
     return [] if same else [f"{where}: a graph differs from its steps"]
 
 
-def _draw(rows: int, length: int, ends: int | None) -> Draw:
+def draw(rows: int, length: int, ends: int | None) -> Draw:
     """Prompts of full length; the number 0 draws the first token of the vocabulary, which is the end."""
     generator = torch.Generator().manual_seed(1 + (ends or 0))
     prompts = torch.randint(2, 100, (rows // GROUP, PROMPT), generator=generator)
@@ -126,7 +126,8 @@ def _draw(rows: int, length: int, ends: int | None) -> Draw:
     return Draw(prompts, uniforms, EOS if ends is not None else None)
 
 
-def _policy(setup: Setup, model: str) -> CausalPolicy:
+def random_policy(setup: Setup, model: str) -> CausalPolicy:
+    """A Llama with random weights, in bfloat16 (float32 on the mock device, which has no autocast)."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     shape = setup.pick(SHAPES[model], TINY)
