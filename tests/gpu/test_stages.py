@@ -12,7 +12,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kit
-from stages import equality, norms, stack
+from stages import equality, norms, stack, tiny
 
 
 def setup(folder: Path) -> kit.Setup:
@@ -33,6 +33,18 @@ def test_a_wrong_gradient_is_noticed_and_the_others_are_kept(tmp_path: Path, mon
     wanted = ("clip: AssertionError: no routers", "tis: gradient off by nan", "vcpo: gradient off by 5.0e-01")
     assert str(raised.value) == "; ".join(wanted)
     assert len(raised.value.result["errors"]) > 60
+
+
+def test_graphs_of_the_tiny_policy_are_compared_with_its_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = tiny.measure(setup(tmp_path))
+    assert found["same_tokens"]
+    assert found["gradient_error"] == 0.0
+    assert [row["part"] for row in found["parts"]] == ["rollout", "score", "backward", "step"]
+    monkeypatch.setattr(tiny, "eager", lambda step: lambda: None)
+    with pytest.raises(kit.Failed, match="a graph differs from its kernels"):
+        tiny.measure(setup(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["reinforce", "vcpo", "decoupled"])
@@ -107,3 +119,13 @@ def test_a_way_without_enough_memory_leaves_the_numbers_of_the_others(
     rows = {row["way"]: row for row in raised.value.result["ways"]}
     assert ["seconds" in row for row in rows.values()] == [True, True, False, True]
     assert "ratio" in rows["micro_batch_of_one"]
+
+
+def test_a_graph_that_draws_other_tokens_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launches = pytest.importorskip("stages.launches", exc_type=ImportError)
+    found = launches.measure(setup(tmp_path), "smollm2", "off")
+    assert {row["loop"] for row in found["batches"]} == {"torch", "buckets"}
+    monkeypatch.setitem(launches.LOOPS, "graph", lambda: lambda model, draws: draws.rollout())
+    with pytest.raises(kit.Failed, match="16 x 6: a graph differs from its steps") as raised:
+        launches.measure(setup(tmp_path), "smollm2", "default")
+    assert len(raised.value.result["batches"]) == 8

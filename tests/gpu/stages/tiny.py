@@ -69,6 +69,13 @@ class Update:
         """AdamW."""
         self.optimizer.step()
 
+    def clear(self) -> None:
+        """Forget tokens and gradients in place, so that a replay that does nothing is noticed."""
+        self.drawn.responses.fill_(-1)
+        for weight in self.policy.trainable():
+            if weight.grad is not None:
+                weight.grad.zero_()
+
     def gradient(self) -> torch.Tensor:
         """The gradients as one vector, a copy."""
         return torch.cat([w.grad.flatten() for w in self.policy.trainable() if w.grad is not None])
@@ -99,6 +106,7 @@ def measure(setup: Setup) -> Result:
         row = {"part": part.__name__, "eager_ms": one_by_one, "graph_ms": milliseconds(replays[part.__name__])}
         found["parts"].append(row)
         setup.keep(found)
+    update.clear()
     for replay in replays.values():
         replay()
     assert gradient is not None
