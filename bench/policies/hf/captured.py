@@ -15,6 +15,7 @@ from vcpo_bench.bench.policies.hf.sampling import TokenDraws
 
 BUCKETS = (32, 64, 128, 192, 256)
 """Numbers of responses that a step is captured for."""
+_COLUMNS = 64
 _CAPTURING = Lock()
 """A capture begins by waiting for the device, which would break one that another thread is making."""
 _WARM = 2
@@ -59,13 +60,13 @@ class StaticSlots(Slots):
     Args:
         model: Evaluates the sequences.
         slots: S.
-        width: Columns.
+        width: Most tokens of a sequence; caches have a multiple of 64 columns, as attention on a GPU likes its masks.
     """
 
     def __init__(self, model: CausalNetwork, slots: int, width: int) -> None:
-        super().__init__(model, slots, width)
-        self.rows = slots
-        self._columns = torch.arange(width, device=model.device)
+        super().__init__(model, slots, -(-width // _COLUMNS) * _COLUMNS)
+        self.rows, self._last = slots, width - 1
+        self._columns = torch.arange(self.width, device=model.device)
 
     def fill(self, slots: Tensor, prompts: Tensor) -> Tensor:
         """See `Slots.fill`."""
@@ -76,7 +77,7 @@ class StaticSlots(Slots):
     def step(self, tokens: Tensor) -> Tensor:
         """Feed one token to each of the first `rows` slots, int64 [rows]; returns logits of the next, [rows, V]."""
         length = self.length[: self.rows]
-        length.clamp_(max=self.width - 1)  # slots whose sequence has ended
+        length.clamp_(max=self._last)  # slots whose sequence has ended
         hidden = self.model.step(tokens, length, self._columns <= length.unsqueeze(1), self)
         length += 1
         return self.model.logits(hidden)

@@ -14,8 +14,8 @@ from vcpo_bench.bench.policies.hf.sampling import WORTH_FILLING, TokenDraws
 from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.trajectories import Rollout
 
-_ROWS, _COLUMNS = 512, 64
-"""Rows of records and columns of caches are multiples of these, so that evaluations share a program with training."""
+_ROWS = 512
+"""Rows of records are a multiple of this, so that evaluations share a program with training."""
 
 
 class GraphLoop:
@@ -63,7 +63,7 @@ class GraphLoop:
         """The program for batches like this one; a new one where shapes or the places of weights have changed."""
         asked, device = draws.asked, model.device
         room = -(-asked.rows // _ROWS) * _ROWS
-        width = -(-(asked.prompts.shape[1] + asked.length - 1) // _COLUMNS) * _COLUMNS
+        width = asked.prompts.shape[1] + asked.length - 1
         where = tuple(p.data_ptr() for p in model.parameters())
         key = (room, width, asked.length, asked.eos, draws.truncation, where)
         if self._program is None or key != self._key:

@@ -114,3 +114,12 @@ def test_a_copy_of_a_policy_has_a_program_of_its_own() -> None:
 
 def test_buckets() -> None:
     assert [bucket(rows) for rows in (0, 1, 32, 33, 129, 256, 1000)] == [32, 32, 32, 64, 192, 256, 256]
+
+
+def test_free_slots_stay_within_the_positions_of_a_model() -> None:
+    """Caches are wider than any sequence, and positions that are learned end with it."""
+    longest, draw = PROMPTS.shape[1] + T - 1, Draw(PROMPTS, UNIFORMS[:48], EOS)  # 16 of 32 slots wait for the rest
+    wanted, found = (
+        hf_models.policy("gpt2", sampler, n_positions=longest).sample(draw) for sampler in ("torch", "graph(slots=32)")
+    )
+    assert_same(found, wanted, 1e-5)
