@@ -24,7 +24,7 @@ def works(setup, rows=1):
     with (setup.work / "ran").open("a") as file:
         print("works", file=file)
     offline = os.environ["HF_HUB_OFFLINE"]
-    return {"size": setup.pick("large", "small"), "offline": offline, "rows": [{"a": 1.0, "b": {"c": 0.25}}] * rows}
+    return {"size": setup.pick("large", "small"), "offline": offline, "asked": os.environ.get("ASKED"), "rows": [{"a": 1.0, "b": {"c": 0.25}}] * rows}
 
 def fails(setup):
     with (setup.work / "ran").open("a") as file:
@@ -57,7 +57,9 @@ def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     names = {1: ("fails", "works"), 2: ("stops", "works"), 3: ("dies", "half", "skips"), 4: ("hangs",)}
     for stage, those in names.items():
-        monkeypatch.setitem(stages.STAGES, stage, [Step(name, f"fakes:{name}", 300) for name in those])
+        monkeypatch.setitem(
+            stages.STAGES, stage, [Step(name, f"fakes:{name}", 300, {}, {"ASKED": "yes"}) for name in those]
+        )
     return tmp_path
 
 
@@ -78,6 +80,7 @@ def test_a_failure_is_a_result_and_is_tried_again_last(faked: Path) -> None:
     assert found["works"]["status"] == "ok"
     assert found["works"]["result"]["size"] == "small"
     assert found["works"]["result"]["offline"] == "1"
+    assert found["works"]["result"]["asked"] == "yes"
     assert found["works"]["versions"]["torch"] == torch.__version__
     assert found["fails"]["error"] == "ValueError: the driver said no"
     stages.STAGES[1].append(Step("new", "fakes:works", 300, {"rows": 2}))

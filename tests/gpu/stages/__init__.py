@@ -16,6 +16,7 @@ class Step:
             Tiny forms, which run on machines of any speed, have the whole call.
         arguments: See `entry`.
         twin: Whether its tiny form is that of the measurement before, and left out.
+        environment: Variables that its process is started with.
         timed: Whether it measures time, and so has the machine to itself; the others run beside each other, first.
     """
 
@@ -23,6 +24,7 @@ class Step:
     entry: str
     seconds: float
     arguments: dict[str, str | int] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     twin: bool = False
     timed: bool = True
 
@@ -32,17 +34,18 @@ def _check(name: str, entry: str, seconds: float) -> Step:
 
 
 def _norms(size: str, tokens: int, twin: bool = True) -> Step:
-    return Step(f"norms-{size}-{tokens}", "stages.norms:measure", 120, {"size": size, "tokens": tokens}, twin)
+    return Step(f"norms-{size}-{tokens}", "stages.norms:measure", 120, {"size": size, "tokens": tokens}, twin=twin)
 
 
 def _training(size: str, task: str, twin: bool = True) -> Step:
     name = f"{task.partition('(')[0]}-{size}"
-    return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin)
+    return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin=twin)
 
 
 def _launches(model: str, attention: str, seconds: float, twin: bool = True) -> Step:
     arguments: dict[str, str | int] = {"model": model, "attention": attention}
-    return Step(f"launches-{model}-{attention}", "stages.launches:measure", seconds, arguments, twin)
+    last = {"TORCH_CUDNN_SDPA_DEPRIORITIZED": "1"} if attention == "deprioritized" else {}
+    return Step(f"launches-{model}-{attention}", "stages.launches:measure", seconds, arguments, last, twin)
 
 
 STAGES: dict[int, list[Step]] = {
