@@ -23,8 +23,8 @@ import kit
 def works(setup, rows=1):
     with (setup.work / "ran").open("a") as file:
         print("works", file=file)
-    offline = os.environ["HF_HUB_OFFLINE"]
-    return {"size": setup.pick("large", "small"), "offline": offline, "asked": os.environ.get("ASKED"), "rows": [{"a": 1.0, "b": {"c": 0.25}}] * rows}
+    told = {"offline": os.environ["HF_HUB_OFFLINE"], "asked": os.environ["ASKED"]}
+    return told | {"size": setup.pick("large", "small"), "rows": [{"a": 1.0, "b": {"c": 0.25}}] * rows}
 
 def fails(setup):
     with (setup.work / "ran").open("a") as file:
