@@ -1,4 +1,4 @@
-"""What a call brings home so that another machine continues: the measurements, and every cell that has ended."""
+"""What a call brings home so that another machine continues: measurements, cells that have ended, seconds spent."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def bring(place: Place, out: Path) -> None:
     for old in out.glob(f"cells-{place.name}.*"):
         old.unlink()
     ended = [path.parent for path in place.folder.glob(f"{STUDIES}/*/cells/*/cell.json")]
-    cells = sorted(folder for folder in ended if folder.suffix != ".partial")
+    files = [path for folder in ended if folder.suffix != ".partial" for path in folder.iterdir()]
     packed = io.BytesIO()
-    if cells:
+    if files:
         with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-            for path in (path for folder in cells for path in sorted(folder.iterdir())):
+            for path in sorted([*files, *place.folder.glob(f"{STUDIES}/*.seconds.json")]):
                 archive.add(path, path.relative_to(place.folder), recursive=False)
     data = packed.getvalue()
     for number, at in enumerate(range(0, len(data), PART)):

@@ -45,6 +45,8 @@ def test_another_machine_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     home.restore(second, tmp_path / "nothing")
     cell(first, "ended", bytes(range(256)))
     cell(first, "running.partial")
+    spent = Path(home.STUDIES) / "readme.seconds.json"
+    (first.folder / spent).write_text("[3.5]")
     record(first, status="unfinished", result={"ended": 1})
     home.bring(first, out)
     assert len(list(out.glob("cells-cpu-tiny.*"))) > 1
@@ -54,6 +56,7 @@ def test_another_machine_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     cells = second.folder / home.STUDIES / "readme" / "cells"
     assert sorted(path.name for path in cells.iterdir()) == ["ended", "here"]
     assert (cells / "ended" / "steps.parquet").read_bytes() == bytes(range(256))
+    assert (second.folder / spent).read_text() == "[3.5]"
     assert ledger.read(ledger.path_of(second.folder, 2, STEP.name))["result"] == {"ended": 1}
     record(second, status="ok", result={"ended": 2})
     home.bring(second, out)
