@@ -1,6 +1,6 @@
 """Everything this project wants to know from a GPU, in calls of at most nine minutes.
 
-    python tests/gpu/day.py --stage 1 --out gpu-day       # then 2 to 6; the same call continues what is left
+    python tests/gpu/day.py --stage 1 --out gpu-day       # then 2 to 7; the same call continues what is left
     python tests/gpu/day.py --summary --out gpu-day       # the tables, in Markdown
     python tests/gpu/day.py --tables DIR --out gpu-day    # as CSV files
     python tests/gpu/day.py --stage all --device cpu --tiny --out day    # proves that it runs; numbers mean nothing
@@ -92,7 +92,7 @@ def _stages(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 6, several as 1,2, or all")
+    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 7, several as 1,2, or all")
     parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: a few small files")
     parser.add_argument("--home", type=Path, default=home.CARRIED, help="what earlier calls brought home")
     parser.add_argument("--work", type=Path, default=WORK, help="what stays on the machine between calls")

@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -12,6 +14,7 @@ import launch
 import ledger
 import parts
 import stages
+import start
 import tables
 
 from studies import pages
@@ -67,29 +70,50 @@ def test_another_machine_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert ledger.in_turn([STEP], 2, first) == [STEP]
 
 
-def test_weights_arrive_in_parts_over_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_arrive_in_parts_over_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "PART", 10)
-    (tmp_path / "wheel").write_bytes(bytes(range(25)))
-    cut = parts.cut(tmp_path / "wheel", tmp_path / "cut")
+    file = tmp_path / "smollm2.whl"
+    file.write_bytes(bytes(range(25)))
+    cut = parts.cut(file, tmp_path / "cut")
     assert [path.stat().st_size for path in cut] == [10, 10, 5]
     work, carried = tmp_path / "work", tmp_path / "carried"
-    parts.collect(work, carried)
-    assert parts.model(work) is None
-    carried.mkdir()
+    (carried / file.name).mkdir(parents=True)
     for path in reversed(cut):  # one call each, and only that part is there
-        there = path.rename(carried / path.name)
+        assert parts.model(work) is None
+        there = path.rename(carried / file.name / path.name)
         parts.collect(work, carried)
         there.unlink()
-    assert (work / "smollm2.whl").read_bytes() == bytes(range(25))
+    assert (work / file.name).read_bytes() == file.read_bytes()
 
 
 def test_a_damaged_part_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "wheel").write_bytes(b"weights")
-    (part,) = parts.cut(tmp_path / "wheel", tmp_path / "cut")
+    (tmp_path / "some.start").write_bytes(b"weights")
+    (part,) = parts.cut(tmp_path / "some.start", tmp_path / "cut")
     part.write_bytes(b"others!")
     with pytest.raises(ValueError, match="carry all of them again"):
         parts.collect(tmp_path / "work", tmp_path / "cut")
-    assert parts.model(tmp_path / "work") is None
+    assert not (tmp_path / "work" / "some.start").exists()
+
+
+def test_a_start_is_the_same_on_every_machine(tmp_path: Path) -> None:
+    """Packed in a quarter of the bytes of float32, and within half a step of the row's largest weight."""
+    model = tmp_path / "sums"
+    model.mkdir()
+    weights = {"w": torch.randn(64, 256, generator=torch.Generator().manual_seed(0)), "norm": torch.ones(256)}
+    weights["w"][3] = 0.0
+    save_file(weights, model / start.WEIGHTS)
+    (model / "config.json").write_text("{}")
+    packed = start.pack(model)
+    assert packed.stat().st_size < 64 * 256 * 1.3
+    one, two = (start.unpack(packed, tmp_path / name) for name in ("one", "two"))
+    assert [(path.name, path.read_bytes()) for path in sorted(one.iterdir())] == [
+        (path.name, path.read_bytes()) for path in sorted(two.iterdir())
+    ]
+    found = load_file(one / start.WEIGHTS)
+    assert torch.equal(found["norm"], weights["norm"].bfloat16())
+    assert not found["w"][3].any()
+    error = (found["w"].float() - weights["w"]).abs() / weights["w"].abs().amax(1, keepdim=True).clamp(min=1e-9)
+    assert error.max() < 0.5 / 127 + 2**-8
 
 
 def test_results_make_a_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The six stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
+"""The seven stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -90,5 +90,9 @@ STAGES: dict[int, list[Step]] = {
         Step("sampling", "stages.language:sampling", 120),
         _training("30M", "arithmetic", twin=False),
         _training("100M", "countdown(numbers=3)"),
+    ],
+    7: [
+        Step(grid, "stages.study:train", 520, {"study": "smollm2-first", "grid": grid}, twin=grid != "synchronous")
+        for grid in ("synchronous", "lag_16")
     ],
 }

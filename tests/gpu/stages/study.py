@@ -1,0 +1,41 @@
+"""Stage 7: the grids that a study's design registers, cell by cell; every call continues them, on any machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import start
+import yaml
+from kit import Result, Setup, Unfinished
+from verbs import run_grid
+
+from stages.language import cell_table
+from stages.readme import EASY, small_model
+
+STUDIES = Path(__file__).parents[3] / "studies"
+
+
+def train(setup: Setup, study: str, grid: str) -> Result:
+    """One of the design's presets, drawn with graphs, from the start that was carried."""
+    preset: dict[str, Any] = yaml.safe_load((STUDIES / study / "design.yaml").read_text())["preset"][grid]
+    model = small_model(setup) if setup.tiny else _carried(setup.work, preset["model"])
+    file = setup.work / f"{study}-{grid}.yaml"
+    file.write_text(yaml.safe_dump(preset))
+    tiny = ("--task", EASY, "--steps", 2, "--prompts", 2, "--responses", 2, "--eval-prompts", 4, "--methods", "clip")
+    less = setup.pick((), (*tiny, "--seeds", "1", "--lr", "1e-4", "--staleness", "1"))
+    where = ("--device", setup.device, "--jobs", setup.pick(4, 1), "--sampler", "graph")
+    results = setup.work / "studies" / f"{study}-{grid}"
+    return run_grid(setup, results, cell_table, "--config", file, "--model", model, *where, *less)
+
+
+def _carried(work: Path, name: str) -> Path:
+    """The start model, of the parts that were carried here.
+
+    Raises:
+        Unfinished: Not all of them are here yet.
+    """
+    packed = work / f"{name}.start"
+    if not packed.exists():
+        raise Unfinished(f"{packed.name} is not here: carry every part of it first")
+    return start.unpack(packed, work / name)
