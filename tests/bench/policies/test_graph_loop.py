@@ -123,3 +123,11 @@ def test_free_slots_stay_within_the_positions_of_a_model() -> None:
         hf_models.policy("gpt2", sampler, n_positions=longest).sample(draw) for sampler in ("torch", "graph(slots=32)")
     )
     assert_same(found, wanted, 1e-5)
+
+
+def test_responses_that_are_split_need_no_program() -> None:
+    policy, wanted = hf_models.policy("llama", "graph"), hf_models.policy("llama").sample(DRAW)
+    rollout, decoding = policy.empty_rollout(DRAW), policy.decoding(PROMPTS, len(UNIFORMS), T)
+    for part in (range(4), range(4, T)):
+        policy.extend(rollout, decoding, DRAW, part)
+    assert_same(rollout, wanted, 1e-5)
