@@ -18,7 +18,7 @@ from carried import FOLDER
 
 CARRIED = FOLDER / "parts"
 """A folder for each file, of its name."""
-PART = 35 * 2**20
+PART = 39 * 2**20
 """Bytes of a part."""
 NAME = "smollm2"
 

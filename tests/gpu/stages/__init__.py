@@ -50,11 +50,11 @@ def _launches(model: str, attention: str, seconds: float, twin: bool = True) -> 
 
 STAGES: dict[int, list[Step]] = {
     1: [
+        _launches("smollm2", "default", 420, twin=False),
         _launches("smollm2", "off", 90, twin=False),
         _launches("smollm2", "deprioritized", 90),
-        _launches("smollm2", "default", 420, twin=False),
         Step("tiny", "stages.tiny:measure", 60),
-        Step("together", "stages.together:measure", 90, {"model": "30M"}),
+        Step("together", "stages.together:measure", 90, {"model": "smollm2"}),
         _launches("30M", "off", 60),
         _launches("30M", "default", 150),
     ],

@@ -24,7 +24,7 @@ def train(setup: Setup, study: str, grid: str) -> Result:
     file.write_text(yaml.safe_dump(preset))
     tiny = ("--task", EASY, "--steps", 2, "--prompts", 2, "--responses", 2, "--eval-prompts", 4, "--methods", "clip")
     less = setup.pick((), (*tiny, "--seeds", "1", "--lr", "1e-4", "--staleness", "1"))
-    where = ("--device", setup.device, "--jobs", setup.pick(4, 1), "--sampler", "graph")
+    where = ("--device", setup.device, "--jobs", setup.pick(5, 1), "--sampler", "graph")
     results = setup.work / "studies" / f"{study}-{grid}"
     return run_grid(setup, results, cell_table, "--config", file, "--model", model, *where, *less)
 
