@@ -1,9 +1,10 @@
-"""Devices and memory: check that a device exists, free what a cell leaves on it, keep freed memory in the process."""
+"""Devices and memory: whether a device exists, what is free on it, what a cell leaves there, what malloc keeps."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
 import sys
 from contextlib import suppress
 
@@ -42,6 +43,16 @@ def release_memory(device: str) -> None:
         gc.collect()
         with suppress(RuntimeError):  # after a GPU error the process is about to be replaced
             torch.cuda.empty_cache()
+
+
+def free_gpu_memory() -> int | None:
+    """Free bytes of the fullest GPU, asked without a context on it; None where that cannot be asked."""
+    query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20)
+        return 2**20 * min(map(int, answer.stdout.split()))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
 
 
 def keep_freed_memory() -> bool:

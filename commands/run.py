@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.bench.policies.pretrained.wheels import OFFLINE
 from vcpo_bench.commands.support.configuration import write_config
-from vcpo_bench.commands.support.model_defaults import with_model_defaults
+from vcpo_bench.commands.support.model_defaults import with_fitting_passes, with_model_defaults
 from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
 from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, show_commands, train
@@ -41,10 +41,13 @@ def run(
     grid, settings = with_model_defaults(ctx, grid, settings)
     alarm = stopping.alarm(settings.record)
     spec = grid.spec(replace(settings, stop=alarm.detector.text) if alarm else settings)
+    outside = isinstance(spec.parts.trainer, OutsideTrainer)
+    on_gpu = how.dry_run and spec.model and spec.device != "cpu" and not outside
+    if not on_gpu:
+        spec = with_fitting_passes(ctx, spec, how, means.place.here)
     if save_config:
         write_config(ctx, save_config)
-    outside = isinstance(spec.parts.trainer, OutsideTrainer)
-    if how.dry_run and spec.model and spec.device != "cpu" and not outside:
+    if on_gpu:
         estimate_gpu(spec)
         return
     planned = plan(spec, how, means)

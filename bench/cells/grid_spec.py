@@ -133,7 +133,8 @@ class GridSpec:
         """One line for each setting that is legal but probably not meant."""
         steps = self.settings.steps
         found = [
-            f"--staleness {lag} is at least --steps {steps}: every update consumes data of the start policy"
+            f"--staleness {lag} is at least --steps {steps}: every update consumes data of the start policy; raise "
+            f"--steps above {lag}, or drop that lag"
             for lag in self.staleness
             if lag >= steps
         ]

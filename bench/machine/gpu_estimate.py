@@ -27,7 +27,7 @@ Every response is assumed to have the maximum length, so both times are upper bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from vcpo_bench.bench.machine.model_shapes import ModelShape
@@ -44,6 +44,10 @@ RESERVED = 0.08
 LOGIT_BYTES = 3 * 2**27
 PROMPT_TOKENS = 256
 """Assumed length of a prompt in tokens."""
+PASSES = tuple(1 << n for n in range(10, 18))
+"""Sizes of a pass of the learner that `fitting_pass` chooses from, in positions."""
+USABLE = 0.8
+"""Share of free memory that a chosen pass may fill: on a CPU a cell took up to 1.2 times its estimate."""
 
 
 class Gpu(NamedTuple):
@@ -200,6 +204,16 @@ def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
 def fits(need: Memory, gpu: Gpu) -> bool:
     """Whether the cell fits on the GPU."""
     return need.peak <= (1 - RESERVED) * gpu.memory
+
+
+def fitting_pass(shape: ModelShape, work: Workload, free: float) -> int:
+    """The largest pass of the learner with which a cell fits into `free` bytes; the smallest that takes a batch whole.
+
+    It is one of `PASSES`: the first of them where none fits.
+    """
+    need = {tokens: memory(shape, replace(work, micro_tokens=tokens)).peak for tokens in PASSES}
+    fitting = [tokens for tokens in PASSES if need[tokens] <= USABLE * free] or [PASSES[0]]
+    return next((tokens for tokens in fitting if tokens >= work.rows * work.length), fitting[-1])
 
 
 def describe(shape: ModelShape, work: Workload, updates: int) -> list[str]:

@@ -94,8 +94,9 @@ KNOWN: Mapping[str, ModelShape] = {
     ),
     "Llama-3.2-3B-Instruct": ModelShape(28, 3072, 8192, 24, 8, 128, 128256, True),
     "Llama-3.1-8B-Instruct": ModelShape(32, 4096, 14336, 32, 8, 128, 128256, False),
+    "smollm2": ModelShape(30, 576, 1536, 9, 3, 64, 49152, True),
 }
-"""Models of the two papers and small ones, by the last part of their hub name."""
+"""Models of the two papers and small ones, by the last part of their hub name, or by ours."""
 
 
 def model_shape(source: str) -> ModelShape:

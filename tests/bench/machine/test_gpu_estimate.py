@@ -34,6 +34,7 @@ H100 = next(gpu for gpu in GPUS if gpu.name == "H100-80")
         ("Qwen2.5-32B", 32_763_876_352),
         ("Qwen3-8B-Base", 8_190_735_360),
         ("Qwen3-30B-A3B-Base", 30_532_122_624),
+        ("smollm2", 134_515_008),
         ("Llama-3.2-3B-Instruct", 3_212_749_824),
         ("Llama-3.1-8B-Instruct", 8_030_261_248),
     ],
