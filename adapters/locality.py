@@ -114,6 +114,22 @@ def of_the_learner(locality: Locality) -> Iterator[str]:
         yield "it asks how far the weights have moved, which only the learner of vcpo-bench run measures; use +ess"
 
 
+def without_run(locality: Locality, sharded: bool) -> Iterator[str]:
+    """Why no run of another trainer with one update per batch carries a method out; known before there is a run.
+
+    Args:
+        locality: What the method needs.
+        sharded: Whether the weights are split among processes.
+    """
+    yield from of_the_learner(locality)
+    if "proximal_logp" in locality.needs:
+        yield "it needs a proximal policy, which with one update per batch is the current one; write anchor=behavior"
+    if sharded and "score_norm_sq" in locality.needs:
+        yield f"score norms need whole weights, and these are sharded: {PROXY}"
+    if sharded and locality.acts_on_gradient:
+        yield "it compares whole gradients, and these are sharded"
+
+
 def _loss_parts(method: Method) -> tuple[MethodComponent, ...]:
     return (method, *method.parts.admissions, *method.parts.weights, *method.parts.masks, *method.parts.regularizers)
 

@@ -12,9 +12,10 @@ from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.model_defaults import with_fitting_passes, with_model_defaults
 from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
-from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, plan, read_means, show_commands, train
+from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, export, plan, read_means, show_commands, train
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import Verb
+from vcpo_bench.errors import UsageError
 from vcpo_bench.records.settings import CellSettings
 
 
@@ -36,6 +37,10 @@ def run(
 
     if how.offline:
         os.environ[OFFLINE] = "1"
+    if how.export:
+        if how.dry_run:
+            raise UsageError("--export writes a folder, and --dry-run writes nothing; drop one of them")
+        how = replace(how, out=how.export)
     means = read_means(how)
     remember_server(ctx)
     grid, settings = with_model_defaults(ctx, grid, settings)
@@ -53,7 +58,9 @@ def run(
     planned = plan(spec, how, means)
     if alarm:
         say_aside(f"cells stop at the first alarm of {alarm.detector.text}; {alarm.words}")
-    if how.dry_run and outside:
+    if how.export:
+        export(planned)
+    elif how.dry_run and outside:
         show_commands(planned)
     elif how.dry_run:
         estimate(planned, how.cells)

@@ -50,7 +50,7 @@ FRONT = "(front door)"
 
 ADAPTERS_MAY_USE = ("bench.score_norms", "analysis.monitoring")
 """All that adapters import of wings they may not know as a whole: other trainers are not ours to run or to judge."""
-CELLS_OF_OTHERS = ("adapters.trainers.", "adapters.trl.cell.")
+CELLS_OF_OTHERS = ("adapters.trainers.", "adapters.trl.cell.", "adapters.verl.cell.")
 """What makes a cell of a run of another trainer, and so knows both."""
 
 ORDER: dict[str, list[set[str]]] = {
@@ -69,7 +69,7 @@ ORDER: dict[str, list[set[str]]] = {
         {"running", "replay", "machine", "outside"},
         {FRONT},
     ],
-    "bench.running": [{GROUND}, {"cell"}, {"pool"}, {"schedulers"}, {"run_grid"}, {FRONT}],
+    "bench.running": [{GROUND}, {"cell"}, {"pool"}, {"schedulers"}, {"run_grid"}, {"export"}, {FRONT}],
     "bench.running.schedulers": [{"loop"}, {"catalog"}, {"scheduled"}, {GROUND}, {FRONT}],
     "analysis": [
         {GROUND},

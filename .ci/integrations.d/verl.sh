@@ -4,7 +4,8 @@
 # covers: adapters/verl/* adapters/*.py methods/* bench/score_norms/* analysis/monitoring/* naming/* errors.py
 # covers: .ci/verl_environment tests/integrations/test_verl*.py tests/helpers/adapter_expressions.py
 # covers: tests/helpers/patience.py tests/helpers/verl_cpu.py tests/helpers/verl_gradients.py
-# covers: tests/helpers/verl_runs.py tests/helpers/verl_store.py
+# covers: tests/helpers/verl_runs.py tests/helpers/verl_store.py tests/helpers/hf_models.py tests/helpers/stand_in_verl.py
+# covers: adapters/trainers/* bench/trainers/* bench/running/cell/* bench/tasks/text/* records/*
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

@@ -31,23 +31,6 @@ def check(trainer: Any, method: Method, lag: int) -> None:
     _warn_of_sampling(trainer)
 
 
-def without_trainer(method: Method, sharded: bool) -> Iterator[str]:
-    """Why no trainer with one update per batch carries a method out; known before there is a trainer.
-
-    Args:
-        method: The method.
-        sharded: Whether FSDP or DeepSpeed splits the weights.
-    """
-    locality = locality_of(method)
-    yield from of_the_learner(locality)
-    if "proximal_logp" in locality.needs:
-        yield "it needs a proximal policy, which with one update per batch is the current one; write anchor=behavior"
-    if sharded and "score_norm_sq" in locality.needs:
-        yield f"score norms need whole weights, and these are sharded: {PROXY}"
-    if sharded and locality.acts_on_gradient:
-        yield "it compares whole gradients, and these are sharded; use DDP"
-
-
 def _of_parallelism(trainer: Any, locality: Locality, lag: int) -> Iterator[str]:
     sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
     if trainer.args.n_gpu > 1:

@@ -22,3 +22,6 @@ LAST = "vcpo_bench_last"
 
 SAMPLER = ("pkg://vcpo_bench.adapters.verl.lag", "FifoLag")
 """`trainer.v1.sampler.custom_sampler`: path and name."""
+
+LAG_SHARE = "vcpo_bench/lag_share/"
+"""In the log, with a lag behind it: share of the trajectories whose oldest token is as many updates old."""

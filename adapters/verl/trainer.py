@@ -18,7 +18,15 @@ from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.adapters.verl.expression import read_loss_mode
 from vcpo_bench.adapters.verl.mini_batches import join, places_of_whole_prompts, select
 from vcpo_bench.adapters.verl.monitored import MonitoredTrainer
-from vcpo_bench.adapters.verl.names import COEFFICIENTS, ENTROPY_COEFFICIENTS, LAST, PROXIMAL, SKIP, STEP_SCALE
+from vcpo_bench.adapters.verl.names import (
+    COEFFICIENTS,
+    ENTROPY_COEFFICIENTS,
+    LAG_SHARE,
+    LAST,
+    PROXIMAL,
+    SKIP,
+    STEP_SCALE,
+)
 from vcpo_bench.adapters.verl.rows import nested_like, read_rows
 
 LOGGED = "vcpo_bench/"
@@ -192,9 +200,11 @@ def _numbers(rows: StepRows, decision: Decision, now: int) -> dict[str, float]:
         "step_scale": decision.step_scale,
         "step_skipped": float(bool(decision.skipped)),
     }
+    shares: dict[str, float] = {}
     if len(lag):
         measured |= {"lag_mean": float(lag.mean()), "lag_max": float(lag.max())}
-    return {f"{LOGGED}{name}": value for name, value in measured.items()}
+        shares = {f"{LAG_SHARE}{int(one)}": float((lag == one).float().mean()) for one in set(lag.tolist())}
+    return {f"{LOGGED}{name}": value for name, value in measured.items()} | shares
 
 
 def _reduced(logs: Sequence[dict[str, Any]]) -> dict[str, Any]:

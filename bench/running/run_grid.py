@@ -70,7 +70,8 @@ def run_grid(
         DiskFullError: There is no space left.
     """
     check_gpus(cells, launcher or Local())
-    with _planned(cells, options, observer.message) as (missing, how):
+    check_packages(cells)
+    with entered(cells, options, observer.message) as (missing, how):
         observer.begin([(cell.key, cell.config.label) for cell in missing], len(cells) - len(missing))
         return (launcher or Local()).run(missing, how, observer)
 
@@ -90,12 +91,13 @@ def detach_grid(
             "instead, or in tmux"
         )
     check_gpus(cells, launcher)
-    with _planned(cells, options, say) as (missing, how):
+    check_packages(cells)
+    with entered(cells, options, say) as (missing, how):
         return launcher.detach(missing, how)
 
 
 @contextmanager
-def _planned(
+def entered(
     cells: Sequence[PlannedCell], options: RunOptions, say: Callable[[str], object]
 ) -> Iterator[tuple[list[PlannedCell], RunOptions]]:
     """Enter the grid into its folder, and hold the folder while the block runs.
@@ -103,7 +105,6 @@ def _planned(
     Yields:
         The missing cells, and how to run them.
     """
-    check_packages(cells)
     folder = ResultsFolder(options.out)
     with folder.locked(options.wait, say):
         folder.check_rules()
@@ -122,6 +123,8 @@ def check_gpus(cells: Sequence[PlannedCell], launcher: Launcher) -> None:
     """
     for cell in cells if any(cell.config.device == "cuda" for cell in cells) else ():
         ranks, trainer = cell.config.parts.trainer.ranks, cell.config.trainer
+        if cell.config.parts.trainer.elsewhere:
+            continue
         given = getattr(launcher, "gpus", 1)
         if not launcher.here and given < ranks:
             more = f"write {launcher.name}(gpus={ranks})"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from vcpo_bench.bench.tasks.catalog import NamedTask
+from vcpo_bench.bench.trainers.job import TrainerJob
 from vcpo_bench.methods import Method
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
@@ -24,6 +25,11 @@ class CellTrainer(Component):
     def ranks(self) -> int:
         """Processes that train one cell together, each on a GPU of its own where there are GPUs."""
         return 1
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether its processes run on a cluster of its own, so that the GPUs of this machine do not count."""
+        return False
 
     def refuse(self, config: CellFields, method: Method, task: NamedTask) -> None:
         """Refuse a cell that it cannot carry out exactly.
@@ -55,6 +61,15 @@ class OutsideTrainer(CellTrainer, ABC):
         Args:
             job: The file that `bench.trainers.job.TrainerJob.write` wrote.
         """
+
+    def configuration(self, job: TrainerJob, folder: Path) -> list[str]:
+        """What a cell is to the trainer, in its own words, one setting a line; empty: it has none beside the job.
+
+        Args:
+            job: What to train.
+            folder: Folder of the job.
+        """
+        return []
 
 
 TRAINERS: Catalog[CellTrainer] = Catalog(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_bytes
 
 JOB, PROGRESS, TABLES, LOG = "job.json", "progress.json", "tables", "log.txt"
@@ -97,12 +99,27 @@ class Progress:
             return cls()
 
 
-def follow_parent() -> None:
-    """End this process when the worker that started it has gone."""
+def carry_out(train: Callable[[Path], None], job: Path) -> None:
+    """Train, and say in the folder of the job what went wrong if something does.
+
+    The process ends, and all that it has started, when the worker that started it has gone.
+
+    Args:
+        train: Trains the cell of a file.
+        job: The file.
+    """
     if os.environ.get(FOLLOWS):
         threading.Thread(target=_wait_for_the_end, daemon=True).start()
+    try:
+        train(job)
+    except Exception as problem:
+        if os.environ.get("RANK", "0") == "0":
+            usage = isinstance(problem, UsageError)
+            said = str(problem) if usage else f"{type(problem).__name__}: {problem}"
+            replace(Progress.read(job.parent), error=said, usage=usage).write(job.parent)
+        raise
 
 
 def _wait_for_the_end() -> None:
     sys.stdin.buffer.read()
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)  # the worker gave them a group of their own

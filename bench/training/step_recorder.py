@@ -31,6 +31,8 @@ from vcpo_bench.records.diagnostic import Reported
 from vcpo_bench.records.step_facts import StepFacts
 from vcpo_bench.records.steps import DIAGNOSTICS, STEPS
 
+MAX_SKIPPED = 3
+"""Updates in a row whose evidence is not finite before a cell ends as `nan`."""
 SAMPLES_EVERY = 10
 """At level `diagnostics` the trajectories of every tenth update are recorded; at `full`, of all."""
 _REPORTED = {name for name, one in DIAGNOSTICS.items() if isinstance(one, Reported)}
@@ -62,6 +64,13 @@ class StepRecorder:
     def updates(self) -> int:
         """Number of updates recorded so far."""
         return len(self.tables[STEPS_FILE])
+
+    def status(self, updates: int) -> str:
+        """`completed` after as many updates, `nan`, or empty while there is something left to do."""
+        newest = self.tables[STEPS_FILE].columns["nonfinite"][-MAX_SKIPPED:]
+        if len(newest) == MAX_SKIPPED and all(newest):
+            return "nan"
+        return "completed" if self.updates >= updates else ""
 
     def update(self, step: int, given: StepInput, done: LearnerStep, lr: float) -> float:
         """Record one update.

@@ -17,12 +17,9 @@ from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.training.learner_step import LearnerStep
 from vcpo_bench.bench.training.step_observer import StepObserver
-from vcpo_bench.bench.training.step_recorder import StepRecorder
+from vcpo_bench.bench.training.step_recorder import MAX_SKIPPED, StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.records import STEPS_FILE
-
-MAX_SKIPPED = 3
-"""Updates in a row whose evidence is not finite before a cell ends as `nan`."""
 
 
 class Trainer:

@@ -183,6 +183,10 @@ class ExecutionOptions:
     dry_run: Annotated[
         bool, option(EXECUTION, "", "Say how many cells there are and how long they take; train nothing.", "--dry-run")
     ] = False
+    export: Annotated[
+        Path | None,
+        option(EXECUTION, "DIR", "Write the grid and its scripts for a cluster; train nothing.", show_default="none"),
+    ] = None
     cells: Annotated[bool, option(EXECUTION, "", "With --dry-run: list the cells too.", "--cells")] = False
     wait: Wait = False
     keep_checkpoints: Annotated[

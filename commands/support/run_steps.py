@@ -91,11 +91,13 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     _warn(spec.warnings())
     if skipped := skipped_methods(spec):
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
-    workers = worker_count(how.jobs, device, spec.parts.sampler) if place.here else scheduled_count(how.jobs)
+    trainer = spec.parts.trainer
+    here = place.here and not how.export and not trainer.elsewhere
+    workers = worker_count(how.jobs, device, spec.parts.sampler) if here else scheduled_count(how.jobs)
     if place.here and not how.jobs:
-        workers = max(1, workers // spec.parts.trainer.ranks)
+        workers = max(1, workers // trainer.ranks)
     stack = stack_count(how.stack, device, place)
-    crowd = min(workers, len(cells)) if place.here and device == "cpu" else 0
+    crowd = min(workers, len(cells)) if here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.parsed_regimes)]))
     options = RunOptions(how.out, workers, how.wait, means.keep_every, means.plugins, StopOnAlarm, stack)
     return PlannedRun(spec, cells, options, means)
@@ -125,9 +127,24 @@ def show_commands(run: PlannedRun) -> None:
         folder = Path(cell.key)
         trainer = cell.config.parts.trainer
         assert isinstance(trainer, OutsideTrainer)
+        job = planned_job(cell, run.options.keep_every)
         _, *command = trainer.command(folder / JOB)
         say(f"\n# {cell.config.label}\nmkdir -p {folder}\ncat >{folder / JOB} <<'END'")
-        say(f"{planned_job(cell, run.options.keep_every).text()}END\n{shlex.join(['python', *command])}")
+        say(f"{job.text()}END\n{shlex.join(['python', *command])}")
+        if settings := trainer.configuration(job, folder):
+            say("\n".join(["# which runs", *(f"#   {line}" for line in settings)]))
+
+
+def export(run: PlannedRun) -> None:
+    """Write the missing cells of a run into its folder, to be carried to a cluster."""
+    from vcpo_bench.analysis.wording import counted
+    from vcpo_bench.bench.running.export import SCRIPT, export_grid
+
+    out = run.options.out
+    written = export_grid(run.cells, run.options, say_aside)
+    say(
+        f"{counted(written, 'cell')} written to {out}; there, {SCRIPT} N runs one; later: results merge {out} --out ..."
+    )
 
 
 def estimate(run: PlannedRun, listed: bool) -> None:

@@ -19,7 +19,6 @@ from vcpo_bench.bench.trainers.job import TrainerJob
 from vcpo_bench.bench.training.build import build_recorder
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.learner_settings import warmed
-from vcpo_bench.bench.training.trainer import MAX_SKIPPED
 from vcpo_bench.records import STEPS_FILE
 
 
@@ -64,12 +63,7 @@ class CellRun:
     @property
     def status(self) -> str:
         """As `Trainer.status`."""
-        newest = self.recorder.tables[STEPS_FILE].columns["nonfinite"][-MAX_SKIPPED:]
-        if len(newest) == MAX_SKIPPED and all(newest):
-            return "nan"
-        if self.step >= self.job.updates:
-            return "completed"
-        return "stopped_by" if self.stopped else ""
+        return self.recorder.status(self.job.updates) or ("stopped_by" if self.stopped else "")
 
     def rate(self, step: int) -> float:
         """Learning rate of an update, before the method's step scale."""

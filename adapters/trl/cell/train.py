@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ import torch
 
 from vcpo_bench.adapters.trl.cell.cell_run import CellRun
 from vcpo_bench.adapters.trl.cell.cell_trainer import cell_callback, cell_trainer_class
-from vcpo_bench.bench.cells.error_text import without_paths
-from vcpo_bench.bench.trainers.job import TABLES, Progress, TrainerJob, follow_parent
+from vcpo_bench.bench.trainers.job import TABLES, TrainerJob, carry_out
 from vcpo_bench.bench.training.learner_step import GRAD_CLIP
-from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import load_plugin
 
 
@@ -97,18 +94,5 @@ def train(job_file: Path) -> None:
         callback.tell(cell.status)
 
 
-def main(job_file: Path) -> None:
-    """Train, and say what went wrong if something does."""
-    follow_parent()
-    try:
-        train(job_file)
-    except Exception as problem:
-        if os.environ.get("RANK", "0") == "0":
-            said = f"{type(problem).__name__}: {problem}" if not isinstance(problem, UsageError) else str(problem)
-            told = Progress.read(job_file.parent)
-            replace(told, error=without_paths(said), usage=isinstance(problem, UsageError)).write(job_file.parent)
-        raise
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    carry_out(train, Path(sys.argv[1]).resolve())

@@ -78,6 +78,10 @@ class BoundTask(Task):
         """The first of the task's held-out items."""
         return self._prompts(self.source.items("held_out")[:count])
 
+    def item_of(self, prompt: Tensor) -> Item:
+        """The item of a prompt [Lp] of this object."""
+        return self._items[prompt.numpy().tobytes()]
+
     def reward(self, prompts: Tensor, responses: Tensor, mask: Tensor) -> Tensor:
         """Scores of the decoded responses; of a dialogue, of the turn that the policy ended itself, or 0."""
         prompts = per_response(prompts, len(responses))
@@ -92,7 +96,7 @@ class BoundTask(Task):
                 return 0.0
             heard = (~mask[:last]).nonzero()
             said = response[int(heard.max()) + 1 if len(heard) else 0 : last + 1]
-        return self.source.score(self._items[prompt.numpy().tobytes()], self._decode(said))
+        return self.source.score(self.item_of(prompt), self._decode(said))
 
     def demonstrations(self, seed: int, batch: int, count: int) -> Demonstrations:
         """Correct answers with the end token; of a dialogue, after the calls that the task makes.

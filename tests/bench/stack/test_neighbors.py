@@ -10,7 +10,8 @@ from stacked_cells import alone, cell, differences
 
 from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.trainer import MAX_SKIPPED, Trainer
+from vcpo_bench.bench.training.step_recorder import MAX_SKIPPED
+from vcpo_bench.bench.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("few_questions")
 

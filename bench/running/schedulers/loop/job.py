@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.files.claims import ClaimHeldError
@@ -20,12 +21,14 @@ class Job:
         keys: Keys of the cells, in order.
         device: `cpu` or `cuda`.
         make_observer: Makes the observer of a cell that may be stopped early.
+        model: Folder of the language model, where it is not that of the results folder; empty: it is.
     """
 
     out: Path
     keys: tuple[str, ...]
     device: str = "cpu"
     make_observer: ObserverFactory | None = None
+    model: str = ""
 
 
 def run_job(job: Job, name: str) -> int:
@@ -41,7 +44,7 @@ def run_job(job: Job, name: str) -> int:
         Number of cells that failed (status `error`).
 
     Raises:
-        UsageError: The results folder does not say how to run a cell.
+        UsageError: The results folder does not say how to run a cell, or the model is not the one it started from.
         DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
     import torch
@@ -55,6 +58,8 @@ def run_job(job: Job, name: str) -> int:
     failed, skipped = 0, set()
     for cell_job in LaunchFile(job.out).cell_jobs(job.keys, job.make_observer):
         cell = cell_job.cell
+        if job.model:
+            cell = replace(cell, start=recorded_model(cell.key, cell.config.model, job.model))
         if cell.config.series in skipped:
             skipped.add(cell.key)
             continue

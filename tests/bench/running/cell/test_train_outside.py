@@ -1,6 +1,9 @@
 """Cells of a trainer in processes of its own: followed, resumed, started again, and refused."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +20,7 @@ from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.bench.python_processes import SAFE_PATH
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.trainers.catalog import TRAINERS, OutsideTrainer
-from vcpo_bench.bench.trainers.job import Progress, TrainerJob
+from vcpo_bench.bench.trainers.job import FOLLOWS, Progress, TrainerJob
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import verify_sealed
@@ -149,6 +152,34 @@ def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
     told = Progress(step=2, reward=0.5, ess=0.9, checkpoint=1, status="completed", stopped="", error="", usage=True)
     told.write(tmp_path)
     assert Progress.read(tmp_path) == told
+
+
+FAMILY = """
+import subprocess, sys, time
+from pathlib import Path
+from vcpo_bench.bench.trainers.job import carry_out
+def train(job):
+    print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+    time.sleep(600)
+carry_out(train, Path("job.json"))
+"""
+
+
+def test_processes_end_with_the_worker_and_all_that_they_have_started() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", FAMILY],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, FOLLOWS: "1"},
+        start_new_session=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert int(process.stdout.readline())
+        process.stdin.close()
+        assert process.stdout.read() == b"", "the grandchild holds the other end as long as it lives"
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_our_own_loop_starts_no_process() -> None:
