@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from vcpo_bench.adapters import prime_rl, skyrl, slime
 from vcpo_bench.adapters.hook import Hook
 from vcpo_bench.adapters.hook_reasons import reasons_against
-from vcpo_bench.adapters.locality import PROXY, locality_of, of_the_learner
+from vcpo_bench.adapters.locality import locality_of, of_the_learner
 from vcpo_bench.adapters.verl.policy_loss import HOOK as VERL
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, parse_method
@@ -99,8 +99,6 @@ def _against(method: Method, trainer: str) -> Iterator[str]:
         yield "there is no adapter for this trainer, and no setting of its own was shown to be this method"
     if trainer == "verl" and locality.acts_on_gradient:
         yield "it compares whole gradients, which verl shards"
-    if trainer == "verl" and "score_norm_sq" in locality.needs:
-        yield f"score norms need whole weights, which verl shards: {PROXY}"
 
 
 def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
@@ -111,7 +109,8 @@ def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
         mode = f"'actor_rollout_ref.actor.policy_loss.loss_mode=\"vcpo_bench:{text}\"'"
         needed = "actor_rollout_ref.rollout.calculate_log_probs=True"
         if any(reasons_against(method, VERL)):
-            return needed, "trainer.v1.trainer_mode=vcpo_bench", mode
+            norms = ("actor_rollout_ref.actor.strategy=fsdp2",) if "score_norm_sq" in method.needs else ()
+            return needed, "trainer.v1.trainer_mode=vcpo_bench", *norms, mode
         return needed, "algorithm.rollout_correction.bypass_mode=True", mode
     if trainer == "prime-rl":
         import_path = 'import_path = "vcpo_bench.adapters.prime_rl.loss"'

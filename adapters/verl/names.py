@@ -17,6 +17,8 @@ STEP_SCALE = "vcpo_bench_step_scale"
 """Batch-level: multiplier of the learning rate of this optimizer step."""
 SKIP = "vcpo_bench_skip"
 """Batch-level: this optimizer step must change nothing."""
+SCORE_NORMS = "vcpo_bench_score_norms"
+"""Batch-level: scoring returns the squared norm of every row's score, too, as `score_norm_sq`."""
 LAST = "vcpo_bench_last"
 """Batch-level: no further optimizer step of this rollout batch follows."""
 

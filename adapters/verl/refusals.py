@@ -119,8 +119,6 @@ def _of_engine(config: Any, locality: Locality) -> Iterator[str]:
     strategy = config.actor_rollout_ref.actor.strategy
     if strategy not in ENGINES:
         yield f"actor.strategy={strategy} averages in its own way; use {' or '.join(ENGINES)}"
-    if "score_norm_sq" in locality.needs:
-        yield f"score norms need whole weights, and verl shards them: {PROXY}"
     if locality.acts_on_gradient:
         yield "it compares whole gradients, and verl shards them"
     yield from of_the_learner(locality)
@@ -140,8 +138,16 @@ def _of_evidence(config: Any, locality: Locality) -> Iterator[str]:
             "it needs a reference policy, which verl loads only with a KL loss; set actor.use_kl_loss=True and "
             "actor.kl_loss_coef=0"
         )
-    if "sum_pi_sq" in locality.needs and config.actor_rollout_ref.model.get("use_fused_kernels", False):
+    fused = config.actor_rollout_ref.model.get("use_fused_kernels", False)
+    if "sum_pi_sq" in locality.needs and fused:
         yield "fused kernels do not return probabilities, which it squares; set model.use_fused_kernels=False"
+    if "score_norm_sq" in locality.needs:
+        if actor.strategy != "fsdp2":
+            yield f"score norms read each layer, and FSDP1 flattens them; set actor.strategy=fsdp2, or {PROXY}"
+        if fused:
+            yield "fused kernels hide the head, whose score norm it needs; set model.use_fused_kernels=False"
+        if max(actor.ulysses_sequence_parallel_size, actor.fsdp_config.ulysses_sequence_parallel_size) > 1:
+            yield f"sequence parallelism cuts a row, and a score norm needs all of it; switch it off, or {PROXY}"
 
 
 def _of_sampling(config: Any) -> Iterator[str]:

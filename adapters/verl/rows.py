@@ -21,6 +21,8 @@ TOKEN_FIELDS = {
     "proximal_logp": PROXIMAL,
 }
 """Fields of `StepRows` with one number per token, and what verl calls them."""
+SCORE_NORM = "score_norm_sq"
+"""Field of `StepRows` with one number per row, under the same name in verl."""
 ALWAYS = ("logp", "behavior_logp", "entropy")
 
 
@@ -41,10 +43,11 @@ def read_rows(batch: Any, needs: Collection[str], updates_per_version: int) -> t
 
     _refuse_several_outputs(batch.keys)
     fields = {name: field for name, field in TOKEN_FIELDS.items() if name in ALWAYS or name in needs}
+    norms = [SCORE_NORM] if SCORE_NORM in needs else []
     data = tq.kv_batch_get(
         keys=batch.keys,
         partition_id=batch.partition_id,
-        select_fields=["response_mask", "rm_scores", *fields.values()],
+        select_fields=["response_mask", "rm_scores", *fields.values(), *norms],
     )
     nested = data["response_mask"]
     mask = padded(nested).bool()
@@ -58,6 +61,7 @@ def read_rows(batch: Any, needs: Collection[str], updates_per_version: int) -> t
         group=group_numbers(batch.keys),
         version=oldest * updates_per_version,
         **tokens,
+        **{name: padded(data[name])[:, 0].float() for name in norms},
     )
     return rows, nested
 

@@ -24,6 +24,7 @@ from vcpo_bench.adapters.verl.names import (
     LAG_SHARE,
     LAST,
     PROXIMAL,
+    SCORE_NORMS,
     SKIP,
     STEP_SCALE,
 )
@@ -91,8 +92,10 @@ class MethodPPOTrainer(MonitoredTrainer):
     def _compute_old_log_prob(self, batch: Any, metrics: dict[str, Any]) -> Any:
         """Scores under the current weights; verl keeps them as `old_log_probs`."""
         batch.extra_info["calculate_sum_pi_squared"] = "sum_pi_sq" in self._needs
+        batch.extra_info[SCORE_NORMS] = "score_norm_sq" in self._needs
         parent: Any = super()
         parent._compute_old_log_prob(batch, metrics)
+        batch.extra_info[SCORE_NORMS] = False
         if "sum_pi_sq" in self._needs:
             self._keep_squares(batch)
         return batch

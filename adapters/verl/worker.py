@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.adapters.verl.names import COEFFICIENTS, ENTROPY_COEFFICIENTS, LAST, SKIP, STEP_SCALE
+from vcpo_bench.adapters.verl.norms import ScoringWithNorms
 
 
 class ScaledStep:
@@ -53,6 +54,7 @@ class MethodWorker:
         parent.reset()
         self._scaled_step = ScaledStep(self.engine)
         self.engine.optimizer_step = self._scaled_step
+        self.engine.infer_batch = ScoringWithNorms(self.engine)
 
     def set_loss_fn(self, loss_fn: Callable[..., Any]) -> None:
         """Put the linear loss in place of verl's."""

@@ -52,12 +52,13 @@ def test_trainers_own_settings_come_first_and_then_the_adapter() -> None:
     assert recipe(parse_method("clip+ess"), "trl").way == "adapter"  # the step rule is not TRL's
     assert "bypass_mode=True" in " ".join(recipe(parse_method("clip"), "verl").lines)
     assert "trainer_mode=vcpo_bench" in " ".join(recipe(parse_method("m2po"), "verl").lines)
+    assert "strategy=fsdp2" in " ".join(recipe(parse_method("vcpo"), "verl").lines)
 
 
 def test_what_cannot_be_had_says_why() -> None:
     assert "single rows" in recipe(parse_method("m2po"), "slime").lines[0]
     assert "no adapter" in recipe(parse_method("vespo"), "areal").lines[0]
-    assert "whole weights" in recipe(parse_method("vcpo"), "verl").lines[0]
+    assert "whole gradients" in recipe(parse_method("gac"), "verl").lines[0]
     with pytest.raises(UsageError, match=r"--in ver: .*verl"):
         recipe(parse_method("clip"), "ver")
 

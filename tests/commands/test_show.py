@@ -143,7 +143,7 @@ def test_conditions_for_continuous_integration(finished: Path) -> None:
         (("cispo", "trl"), "GRPOConfig(loss_type='cispo', epsilon_high=5.0"),
         (("cispo", "trl"), "with one update per batch it is 1"),
         (("vespo", "prime-rl"), 'method = "vespo+token-mean"'),
-        (("vcpo", "verl"), "vcpo in verl: not possible, because score norms need whole weights"),
+        (("gac", "verl"), "gac in verl: not possible, because it compares whole gradients"),
     ],
 )
 def test_a_method_in_a_trainer(words: tuple[str, str], said: str) -> None:

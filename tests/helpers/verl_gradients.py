@@ -130,6 +130,7 @@ class Comparison:
             now=now,
             entropy=entropy.detach(),
             sum_pi_sq=wide([(2 * log).exp().sum(-1) for log in logs]).detach(),
+            score_norm_sq=self._norms(rows, logp) if "score_norm_sq" in method.needs else None,
             proximal_logp=proximal,
         )
         update = method(batch)
@@ -140,6 +141,13 @@ class Comparison:
         (-loss).backward()
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.model.parameters()]
         return batch, update, gradients
+
+    def _norms(self, rows: Rows, logp: Tensor) -> Tensor:
+        """One backward pass per row of the whole model."""
+        parameters = list(self.model.parameters())
+        sums = (logp * rows.mask).sum(1)
+        gradients = [torch.autograd.grad(one, parameters, retain_graph=True) for one in sums]
+        return torch.stack([sum(each.square().sum() for each in found) for found in gradients])
 
 
 def measure(folder: Path, micro: int, mini: int, epochs: int, expressions: list[str]) -> list[dict[str, Any]]:
@@ -153,7 +161,7 @@ def measure(folder: Path, micro: int, mini: int, epochs: int, expressions: list[
         f"actor_rollout_ref.actor.ppo_mini_batch_size={PROMPTS // mini}",
         f"actor_rollout_ref.actor.ppo_epochs={epochs}",
     )
-    made = worker(folder / "model", PROMPTS * RESPONSES // mini // micro // dist.get_world_size())
+    made = worker(folder / "model", PROMPTS * RESPONSES // mini // micro // dist.get_world_size(), packed=micro > 1)
     run = trainer(settings, made, spread=3)
     comparison = Comparison(run, expressions, move=mini * epochs > 1)
     for expression in expressions:

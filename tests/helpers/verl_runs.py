@@ -89,12 +89,12 @@ def config(folder: Path, method: str | None, mode: str = "vcpo_bench", *override
         return compose("ppo_trainer", overrides=chosen)
 
 
-def worker(folder: Path, micro_rows: int, ours: bool = True, rate: float = 1e-2) -> Any:
-    """The training worker of the actor on this rank."""
+def worker(folder: Path, micro_rows: int, ours: bool = True, rate: float = 1e-2, packed: bool = False) -> Any:
+    """The training worker of the actor on this rank; `packed` without padding and with checkpointed activations."""
     model = HFModelConfig(
         path=str(folder),
-        use_remove_padding=False,
-        enable_gradient_checkpointing=False,
+        use_remove_padding=packed,
+        enable_gradient_checkpointing=packed,
         override_config={"attn_implementation": "eager"},
     )
     engine = FSDPEngineConfig(

@@ -192,6 +192,7 @@ def test_the_workers_of_a_cluster_take_coefficients(tmp_path: Path, model: Path)
     assert remote.__ray_actor_class__ is ActorRolloutRefWorker
 
 
+FSDP2 = "actor_rollout_ref.actor.strategy=fsdp2"
 BYPASS = "algorithm.rollout_correction.bypass_mode=True"
 
 
@@ -208,7 +209,9 @@ BYPASS = "algorithm.rollout_correction.bypass_mode=True"
         ("tis+rloo", "sync", [BYPASS], "configure it there and leave out"),
         ("tis(cap=x)", "vcpo_bench", [], "loss_mode="),
         ("tis", "vcpo_bench", [BYPASS], "set algorithm.rollout_correction.bypass_mode=False"),
-        ("vcpo", "vcpo_bench", [], r"verl shards them: .*\+otb.*baseline=group"),
+        ("vcpo", "vcpo_bench", [], r"set actor.strategy=fsdp2, or .*\+otb.*baseline=group"),
+        ("vcpo", "vcpo_bench", [FSDP2, "actor_rollout_ref.model.use_fused_kernels=True"], "kernels hide the head"),
+        ("vcpo", "vcpo_bench", [FSDP2, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"], "cuts a row"),
         ("gac", "vcpo_bench", [], "compares whole gradients"),
         ("clip+lr-matched", "vcpo_bench", [], "borrows the step scales"),
         ("decoupled", "vcpo_bench", [], "set actor.ppo_epochs to 2 or more"),
@@ -240,6 +243,7 @@ def test_refused_before_anything_is_started(
         ("tis+opsm", "vcpo_bench_colocate_async", []),
         ("tis+kl(anchor=reference)", "vcpo_bench", ["actor_rollout_ref.actor.use_kl_loss=True"]),
         ("decoupled", "vcpo_bench", TWO),
+        ("vcpo", "vcpo_bench", [FSDP2]),
         (None, "sync", []),
     ],
 )

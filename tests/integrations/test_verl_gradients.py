@@ -23,12 +23,21 @@ SCRIPT = Path(__file__).resolve().parents[1] / "helpers" / "verl_gradients.py"
 
 
 def refused(it: Locality) -> bool:
-    whole = it.acts_on_gradient or "score_norm_sq" in it.needs
-    return any(of_the_learner(it)) or whole
+    return any(of_the_learner(it)) or it.acts_on_gradient
 
 
 SUPPORTED = supported(refused)
-WITH_EPOCHS = ["clip", "vespo", "snis", "gepo", "decoupled", "reinforce+otb", "clip+ess(base=measured)", "inverse-lag"]
+WITH_EPOCHS = [
+    "clip",
+    "vespo",
+    "snis",
+    "gepo",
+    "decoupled",
+    "reinforce+otb",
+    "clip+ess(base=measured)",
+    "inverse-lag",
+    "vcpo",
+]
 
 
 def launch(folder: Path, ranks: int, *arguments: object) -> list[list[dict[str, Any]]]:

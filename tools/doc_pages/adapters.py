@@ -45,7 +45,6 @@ def in_verl(method: Method) -> str:
     refused = {
         "borrows the step scales of another run": locality.borrows is not None,
         "compares whole gradients": locality.acts_on_gradient,
-        "needs whole weights": "score_norm_sq" in locality.needs,
         "asks how far the weights have moved": locality.measures_drift,
         "asks what the turns were": locality.counts_turns,
         "asks for the sampler's whole distributions": locality.centers_scores,
@@ -56,7 +55,8 @@ def in_verl(method: Method) -> str:
     conditions = {
         "2 updates per batch or more": "proximal_logp" in locality.needs,
         "`use_kl_loss`, coefficient 0": "reference_logp" in locality.needs,
-        "no fused kernels": "sum_pi_sq" in locality.needs,
+        "no fused kernels": bool({"sum_pi_sq", "score_norm_sq"} & locality.needs),
+        "FSDP2": "score_norm_sq" in locality.needs,
     }
     ways = "trainer" if any(reasons_against(method, HOOK)) else "loss mode or trainer"
     return "; ".join([ways, *(words for words, holds in conditions.items() if holds)])
