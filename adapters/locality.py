@@ -124,8 +124,6 @@ def without_run(locality: Locality, sharded: bool) -> Iterator[str]:
     yield from of_the_learner(locality)
     if "proximal_logp" in locality.needs:
         yield "it needs a proximal policy, which with one update per batch is the current one; write anchor=behavior"
-    if sharded and "score_norm_sq" in locality.needs:
-        yield f"score norms need whole weights, and these are sharded: {PROXY}"
     if sharded and locality.acts_on_gradient:
         yield "it compares whole gradients, and these are sharded"
 

@@ -61,6 +61,10 @@ class Trl(FrameworkTrainer):
 
     def reasons(self, config: CellFields, method: Method) -> Iterator[str]:
         """See `FrameworkTrainer.reasons`."""
+        from vcpo_bench.adapters.locality import PROXY
+
+        if self.sharded and "score_norm_sq" in method.needs:
+            yield f"{method.canonical}: score norms need whole weights, and these are sharded: {PROXY}"
         if config.responses < 2:
             yield "TRL asks for two or more --responses to a prompt"
         if config.prompts * config.responses % self.ranks:
