@@ -121,7 +121,7 @@ class ScoringWithNorms:
         return loss, output
 
 
-def rows_of(tokens: Tensor, response_mask: Tensor, device: torch.device) -> tuple[list[Tensor], Tensor]:
+def rows_of(tokens: Any, response_mask: Any, device: torch.device) -> tuple[list[Tensor], Tensor]:
     """The row of each place, packed `[N]` and padded `[B, S]` (-1 at padding), and where a loss is carried `[N]`.
 
     Args:
