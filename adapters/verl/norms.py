@@ -81,24 +81,24 @@ class ScoringWithNorms:
         """All weights are gathered inside, on all ranks alike, if one needs it."""
         from torch.distributed.fsdp import FSDPModule
 
-        needed = torch.tensor(float(self._norms is None or self._norms.needs_whole), device=self._device())
-        torch.distributed.all_reduce(needed, group=self._engine.get_data_parallel_group())
-        parts = [part for part in self._engine.module.modules() if isinstance(part, FSDPModule)] if needed else []
+        engine = self._engine
+        needed = torch.tensor(
+            float(self._norms is None or self._norms.needs_whole), device=next(engine.module.parameters()).device
+        )
+        torch.distributed.all_reduce(needed, group=engine.get_data_parallel_group())
+        parts = [part for part in engine.module.modules() if isinstance(part, FSDPModule)] if needed else []
         for part in parts:
             part.unshard()
             part.set_reshard_after_forward(False, recurse=False)
             part.set_reshard_after_backward(False, recurse=False)
-        self._norms = self._norms or ShardedScoreNorms(self._engine.module)
+        self._norms = self._norms or ShardedScoreNorms(engine.module)
         try:
             yield
         finally:
             for part in parts:
-                part.set_reshard_after_forward(self._engine.engine_config.reshard_after_forward, recurse=False)
+                part.set_reshard_after_forward(engine.engine_config.reshard_after_forward, recurse=False)
                 part.set_reshard_after_backward(True, recurse=False)
                 part.reshard()
-
-    def _device(self) -> torch.device:
-        return next(self._engine.module.parameters()).device
 
     @torch.enable_grad()
     def _forward_with_norms(self, micro_batch: Any, loss_function: Any, forward_only: bool) -> Any:
