@@ -1,9 +1,11 @@
-"""A column of `steps.parquet`: one small object that says what it is called, what it means and how it is computed."""
+"""A column of `steps.parquet`: one object that says what it is called, what it means and how it is computed."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vcpo_bench.records.column import Column, Kind, Level
@@ -12,13 +14,15 @@ from vcpo_bench.records.step_facts import StepFacts
 Value = int | float | bool | str | None
 
 
-class Diagnostic(ABC):
-    """One column; subclasses set the attributes and compute the value.
+@dataclass(frozen=True)
+class Diagnostic:
+    """One column.
 
     Attributes:
         name: Name of the column.
         unit: Unit, or the range of a plain number.
         meaning: What it is, in one line.
+        compute: The value at one update; None is stored as null.
         kind: How it is stored.
         level: Lowest record level that writes it.
         label: What plots call it; default: the name with spaces.
@@ -28,14 +32,11 @@ class Diagnostic(ABC):
     name: str
     unit: str
     meaning: str
+    compute: Callable[[StepFacts], Value]
     kind: Kind = "float"
     level: Level = "basic"
     label: str = ""
     log_axis: bool = False
-
-    @abstractmethod
-    def compute(self, facts: StepFacts) -> Value:
-        """The value at one update; None is stored as null."""
 
     def column(self) -> Column:
         """The column of the table."""
@@ -49,41 +50,20 @@ class Diagnostic(ABC):
 class Reported(Diagnostic):
     """A column whose value another part of the run reports: a time, a count, a setting of the step.
 
-    Args:
-        name: Name of the column.
-        unit: Its unit.
-        meaning: What it is, in one line.
-        kind: How it is stored.
-        label: What plots call it.
-        log_axis: Whether plots use a logarithmic axis.
+    Null if nothing reports it: queue lengths exist in asynchronous runs only.
     """
 
-    def __init__(
-        self, name: str, unit: str, meaning: str, kind: Kind = "float", label: str = "", log_axis: bool = False
-    ) -> None:
-        self.name, self.unit, self.meaning = name, unit, meaning
-        self.kind, self.label, self.log_axis = kind, label, log_axis
-
-    def compute(self, facts: StepFacts) -> Value:
-        """The reported value; None if nothing reports it: queue lengths exist in asynchronous runs only."""
-        value: Value = facts.reported.get(self.name)
-        return value
+    def __init__(self, name: str, unit: str, meaning: str, **more: Any) -> None:
+        super().__init__(name, unit, meaning, lambda facts: facts.reported.get(name), **more)
 
 
 class MethodMetric(Diagnostic):
-    """A column that holds a scalar of the method's own metrics; null where the method does not define it.
-
-    Args:
-        name: Name of the column and of the metric.
-        unit: Its unit.
-        meaning: What it is, in one line.
-    """
+    """A column that holds a scalar of the method's own metrics; null where the method does not define it."""
 
     def __init__(self, name: str, unit: str, meaning: str) -> None:
-        self.name, self.unit, self.meaning = name, unit, meaning
+        super().__init__(name, unit, meaning, self._metric)
 
-    def compute(self, facts: StepFacts) -> Value:
-        """The metric of this update."""
+    def _metric(self, facts: StepFacts) -> Value:
         value = float(facts.method_metrics.get(self.name, math.nan))
         return None if math.isnan(value) else value
 
@@ -117,18 +97,19 @@ class GradientView(Protocol):
         """<g, g>, <g, p> and <p, p> of the gradient g and the previous one p; NaN where there is none."""
 
 
+@dataclass(frozen=True)
 class GradientDiagnostic(Diagnostic):
     """A column measured on the gradient itself, between the backward pass and clipping.
 
     It costs time at every update, so its level is above `basic`. It is NaN where an update had no finite gradient.
+
+    Attributes:
+        measure: The value of one update; the learner calls it while the gradient exists.
     """
 
+    compute: Callable[[StepFacts], Value] = field(init=False)
+    measure: Callable[[GradientView], float] = field(kw_only=True)
     level: Level = "diagnostics"
 
-    @abstractmethod
-    def measure(self, gradient: GradientView) -> float:
-        """The value of one update; the learner calls it while the gradient exists."""
-
-    def compute(self, facts: StepFacts) -> Value:
-        """What `measure` gave."""
-        return facts.measured.get(self.name, math.nan)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compute", lambda facts: facts.measured.get(self.name, math.nan))

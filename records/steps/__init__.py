@@ -1,7 +1,7 @@
 """The columns of `steps.parquet`, one row per optimizer update: one file per family, found by listing this folder.
 
-To add a diagnostic, add a file with a subclass of `Diagnostic` (or `GradientDiagnostic`) and a tuple `COLUMNS` that
-holds an instance. The recorded table, the table in the docs, the wandb mirror and the labels of plots follow from it.
+To add a diagnostic, add a file with a tuple `COLUMNS` that holds a `Diagnostic` (or `GradientDiagnostic`). The recorded
+table, the table in the docs, the mirrors and the labels of plots follow from it.
 """
 
 from __future__ import annotations

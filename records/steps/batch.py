@@ -1,30 +1,16 @@
 """The consumed batch itself: how long its responses are, and whether its evidence could be used."""
 
-from __future__ import annotations
-
 from vcpo_bench.records.diagnostic import Diagnostic, Reported
-from vcpo_bench.records.step_facts import StepFacts
-
-
-class MeanLength(Diagnostic):
-    """Length of the responses."""
-
-    name = "length_mean"
-    unit = "tokens"
-    meaning = "mean number of loss-carrying tokens of a consumed trajectory"
-    label = "response length (tokens)"
-
-    def compute(self, facts: StepFacts) -> float:
-        """Over the trajectories."""
-        return float(facts.mask.sum(-1).mean())
-
 
 COLUMNS = (
-    MeanLength(),
+    Diagnostic(
+        "length_mean",
+        "tokens",
+        "mean number of loss-carrying tokens of a consumed trajectory",
+        lambda facts: float(facts.mask.sum(-1).mean()),
+        label="response length (tokens)",
+    ),
     Reported(
-        "nonfinite",
-        "field",
-        "field of the evidence that was not finite (the step was skipped), or empty",
-        kind="str",
+        "nonfinite", "field", "field of the evidence that was not finite (the step was skipped), or empty", kind="str"
     ),
 )

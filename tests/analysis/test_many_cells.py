@@ -1,5 +1,10 @@
-"""What keeps thousands of cells quick and small, counted in operations."""
+"""What keeps thousands of cells quick and small: reading ahead, columns that grow, and counted operations."""
 
+from __future__ import annotations
+
+import os
+import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +16,10 @@ import pyarrow as pa
 import pytest
 
 from vcpo_bench.analysis import recorded_tables
+from vcpo_bench.analysis.ahead import ahead
 from vcpo_bench.analysis.commands.gradients import analyze_gradients
 from vcpo_bench.analysis.commands.weights import analyze_weights
+from vcpo_bench.analysis.float_column import FloatColumn
 from vcpo_bench.analysis.recorded_tables import columns_together
 from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.series import cell_rows
@@ -69,3 +76,72 @@ def test_rows_find_their_cell() -> None:
     table = pd.DataFrame({"key": ["c", "c", "a", "other", "c"]})
     assert cell_rows(table, cells).tolist() == [2, 2, 0, -1, 2]
     assert cell_rows(table.iloc[:0], cells).tolist() == []
+
+
+@pytest.mark.parametrize("processors", [1, 4, None])
+@pytest.mark.parametrize("number", [0, 1, 47, 48, 49, 1000])
+def test_results_come_in_the_order_of_the_items(
+    monkeypatch: pytest.MonkeyPatch, processors: int | None, number: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    assert list(ahead(lambda item: item * 2, iter(range(number)))) == [2 * item for item in range(number)]
+
+
+def test_threads_are_a_little_ahead_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    begun, names = [], set()
+
+    def look(item: int) -> int:
+        begun.append(item)
+        names.add(threading.current_thread().name)
+        return item
+
+    found = ahead(look, range(1000))
+    taken = [next(found) for _ in range(100)]
+    assert taken == list(range(100))
+    assert len(begun) <= 100 + 6 * 48
+    assert all(name.startswith("ahead") for name in names)
+    found.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ahead")]
+
+
+def test_an_error_is_raised_where_its_result_would_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+    def refuse(item: int) -> int:
+        if item == 140:
+            raise ValueError("not this one")
+        return item
+
+    found = ahead(refuse, range(200))
+    assert [next(found) for _ in range(96)] == list(range(96))
+    with pytest.raises(ValueError, match="not this one"):
+        list(found)
+
+
+def test_holds_what_was_put_and_misses_what_was_skipped() -> None:
+    """Rows that no block has are NaN: before the first, in between, and after the last."""
+    column = FloatColumn()
+    column.put(2, np.array([1.0, 2.0]))
+    column.put(5, np.array([3.0]))
+    np.testing.assert_array_equal(column.whole(7), [np.nan, np.nan, 1, 2, np.nan, 3, np.nan])
+
+
+def test_grows_over_its_first_room() -> None:
+    """Millions of numbers in blocks are those numbers, in the order in which they came."""
+    wanted = np.arange(1_000_003, dtype=np.float64)
+    column = FloatColumn()
+    for begin in range(0, wanted.size, 70_001):
+        column.put(begin, wanted[begin : begin + 70_001])
+    np.testing.assert_array_equal(column.whole(wanted.size), wanted)
+
+
+def test_takes_no_second_copy_at_the_end() -> None:
+    """`whole` of a full column hands out its own memory."""
+    column = FloatColumn()
+    column.put(0, np.zeros(500_000))
+    tracemalloc.start()
+    column.whole(500_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000

@@ -12,7 +12,7 @@ from command_line import call, click_command
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from vcpo_bench.cli import OneLineErrors, app
+from vcpo_bench.cli import OneLineErrors, app, refused_platform
 from vcpo_bench.commands.support.verb_command import VerbCommand
 from vcpo_bench.errors import DamagedResultError, UsageError
 
@@ -119,3 +119,17 @@ def test_a_shell_completes_a_line_that_has_a_flag_twice() -> None:
     context = get_command(app).make_context("vcpo-bench", ["run"], resilient_parsing=True)
     command = click_command("run")
     command.make_context("run", ["--lr", "1", "--lr", "2"], parent=context, resilient_parsing=True)
+
+
+def test_windows_is_refused_and_pointed_to_wsl() -> None:
+    assert "WSL 2" in refused_platform("win32")
+    assert refused_platform("linux") == refused_platform("darwin") == ""
+
+
+def test_a_terminal_without_unicode_gets_escapes() -> None:
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    code = "import sys; sys.argv = ['vcpo-bench', 'ls', 'presets']; from vcpo_bench.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert b"lr-sweep" in done.stdout
+    assert done.stdout.isascii()

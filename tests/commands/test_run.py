@@ -1,9 +1,14 @@
-"""`vcpo-bench run`, as its users meet it."""
+"""`vcpo-bench run`, as its users meet it; what cannot be carried out is one clear line, and nothing is written."""
 
 import json
+import re
+import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
+import pytest
+import torch
 from command_line import RUN, call, call_here
 
 from vcpo_bench.bench.policies.warm_start import read_warm_start
@@ -62,3 +67,123 @@ def test_a_lag_as_long_as_the_run_is_allowed_with_a_warning() -> None:
     result = call("run", "--staleness", "50", "--steps", "5", "--prompts", "2", "--seeds", "1", "--dry-run")
     assert result.exit_code == 0
     assert "every update consumes data of the start policy" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--methods", "vcop"], "vcpo"),
+        (["--methods", "clip(hihg=0.3)"], "high"),
+        (["--methods", "clip(high=0.3"], ">>>"),
+        (["--methods", "clip(high=two)"], "two"),
+        (["--methods", ","], "--methods"),
+        (["--methods", "clip(anchor=proximal)"], "proximal"),
+        (["--task", "chian"], "chain"),
+        (["--task", "chain(n=0)"], "n=0"),
+        (["--staleness", "-1"], "-1"),
+        (["--staleness", "1.5"], "1.5"),
+        (["--staleness", "many"], "many"),
+        (["--lr", "nan"], "nan"),
+        (["--lr", "0"], "positive"),
+        (["--lr", "inf"], "inf"),
+        (["--seeds", "0"], "--seeds 0"),
+        (["--steps", "0"], "--steps 0"),
+        (["--prompts", "-3"], "-3"),
+        (["--record", "all"], "diagnostics"),
+        (["--config", "qick"], "quick"),
+        (["--keep-checkpoints", "50"], "every=50"),
+        (["--jobs", "-2"], "-2"),
+        (["--staleness"], "--staleness"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path: Path, flags: list[str], said: str) -> None:
+    result = call("run", "--out", str(tmp_path / "out"), *flags)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+    if result.stderr.startswith("error:"):
+        assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_unwritable_and_foreign_folders(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").touch()
+    assert "holds other files" in call(*RUN, "--out", str(tmp_path / "thesis")).stderr
+    (tmp_path / "file").touch()
+    result = call(*RUN, "--out", str(tmp_path / "file" / "deep"))
+    assert result.exit_code == 2
+    assert "is a file; choose another folder" in result.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_device_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    result = call("run", "--device", "cuda", "--out", str(tmp_path / "out"), *more)
+    assert result.exit_code == 2
+    assert result.stderr == "error: --device cuda: this machine has 0 CUDA devices; use cpu\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_broken_plugin_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_like_this\n")
+    result = call("run", "--plugin", str(tmp_path / "broken.py"))
+    assert result.exit_code == 2
+    assert "nothing_like_this" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_failing_cell_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(tmp_path: Path) -> None:
+    assert call("new", "method", "bad-one", "--folder", str(tmp_path)).exit_code == 0
+    plugin = tmp_path / "bad_one.py"
+    text = plugin.read_text()
+    plugin.write_text(text[: text.index("        return Terms")] + "        raise RuntimeError('wires crossed')\n")
+    arguments = [*RUN, "--no-controls", "--plugin", str(plugin), "--out", str(tmp_path / "out")]
+    arguments[arguments.index("clip")] = "bad-one,clip"
+    done = call(*arguments)
+    assert done.exit_code == 1, done.output
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("cells/*/cell.json")]
+    assert {(c["config"]["method"], c["status"], c["reason"]) for c in cells} == {
+        ("bad-one", "error", "RuntimeError: wires crossed"),
+        ("clip", "completed", ""),
+    }
+    again = call_here(*arguments)  # a failed cell is tried again
+    assert again.exit_code == 1, again.output
+
+
+MODEL = {"config.json": "{}", "model.safetensors": ""}
+
+
+def test_a_dry_run_prints_a_script_that_makes_the_files_of_every_cell(tmp_path: Path) -> None:
+    model = tmp_path / "tiny"
+    model.mkdir()
+    for name, text in MODEL.items():
+        (model / name).write_text(text)
+    grid = ["--methods", "vcpo,clip", "--staleness", "0,4", "--seeds", "1", "--no-controls", "--task", "arithmetic"]
+    run = ["run", "--model", str(model), *grid, "--trainer", "trl(processes=2)", "--out", str(tmp_path / "out")]
+    shown = call(*run, "--device", "cuda", "--launcher", "slurm(gpus=2)", "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith("# 4 cells, 4 to run\n")
+    commands = re.findall("^python .*", shown.stdout, re.MULTILINE)
+    assert len(commands) == 4
+    script = re.sub("^python ", "echo ", shown.stdout, flags=re.MULTILINE)
+    made = tmp_path / "made"
+    made.mkdir()
+    subprocess.run(["sh", "-e", "-c", script], cwd=made, check=True, capture_output=True)
+    jobs = [json.loads(path.read_text()) for path in sorted(made.glob("*/job.json"))]
+    assert {(job["config"]["method"], job["config"]["staleness"]) for job in jobs} == {
+        (method, lag) for method in ("vcpo", "clip") for lag in (0, 4)
+    }
+    for job in jobs:
+        assert job["model"] == str(model)
+        assert job["updates"] == job["config"]["steps"] == 60
+        assert any(shlex.split(command)[-1] == f"{job['key']}/job.json" for command in commands)
+    assert not (tmp_path / "out").exists(), "a dry run writes nothing"
+
+
+def test_a_trainer_that_there_is_not_is_one_line() -> None:
+    result = call("run", "--model", "smollm2", "--trainer", "trll", "--dry-run")
+    assert result.exit_code == 2
+    assert "did you mean trl" in result.stderr

@@ -1,11 +1,13 @@
 """Adding a verb is one file, at the top or in a group; what is typed in the wrong place is told where it is."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from command_line import call
 
+import vcpo_bench.commands
 from vcpo_bench.commands.support.verb import find_verbs, folder_of
 
 VERB = """
@@ -57,3 +59,10 @@ def test_a_file_in_the_folder_is_a_verb(group: str, tmp_path: Path, monkeypatch:
 def test_a_command_that_is_elsewhere_is_one_line(typed: str, line: str) -> None:
     refused = call(*typed.split())
     assert (refused.exit_code, refused.stdout, refused.stderr) == (2, "", f"error: {line}\n")
+
+
+def test_no_verb_prints_past_it() -> None:
+    files = [*Path(next(iter(vcpo_bench.commands.__path__))).rglob("*.py")]
+    assert len(files) > 20
+    past = re.compile(r"typer\.(?:s?echo|secho)|(?<![\w.])print\(|(?<!Plain)Console\(")
+    assert [file.name for file in files if past.search(file.read_text())] == ["say.py"]

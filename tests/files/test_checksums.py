@@ -6,10 +6,13 @@ import random
 import zlib
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import read_sealed, seal_of, verified_bytes, verify_sealed, verify_sizes, write_sealed
+from vcpo_bench.files.parquet import is_whole
 
 
 def complaint(path: Path) -> str:
@@ -117,3 +120,29 @@ def test_a_compact_file_says_the_same_and_its_damage_is_seen(tmp_path: Path) -> 
     (tmp_path / "one").write_text((tmp_path / "one").read_text().replace("0.5", "0.6"))
     with pytest.raises(DamagedResultError):
         read_sealed(tmp_path / "one")
+
+
+@pytest.fixture
+def smallest(tmp_path: Path) -> Path:
+    """A table without rows: nothing lies between the first four bytes and the footer."""
+    path = tmp_path / "empty.parquet"
+    pq.ParquetWriter(path, pa.schema({"step": pa.int64()})).close()
+    return path
+
+
+def test_a_table_without_rows_is_whole(smallest: Path) -> None:
+    content = smallest.read_bytes()
+    assert int.from_bytes(content[-8:-4], "little") + 12 == len(content)
+    assert is_whole(smallest)
+
+
+@pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 4), slice(0, 7), slice(0, 0)])
+def test_any_missing_end_is_noticed(smallest: Path, cut: slice) -> None:
+    smallest.write_bytes(smallest.read_bytes()[cut])
+    assert not is_whole(smallest)
+
+
+def test_a_footer_longer_than_the_file_is_noticed(smallest: Path) -> None:
+    content = smallest.read_bytes()
+    smallest.write_bytes(content[:4] + content[5:])
+    assert not is_whole(smallest)

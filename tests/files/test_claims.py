@@ -252,3 +252,14 @@ def test_waiting_long_names_the_holder(tmp_path: Path, monkeypatch: pytest.Monke
     said: list[str] = []
     with Claim(tmp_path, said.append):
         assert said == [f"waiting for process 4 on node7, which works on {tmp_path}"]
+
+
+def test_only_processes_of_this_machine_count_as_gone() -> None:
+    ours = this_process()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert not ours.is_gone
+    assert replace(ours, pid=ended.pid).is_gone
+    assert replace(ours, started="1").is_gone, "another process has its number now"
+    assert not replace(ours, pid=ended.pid, machine="elsewhere").is_gone
+    assert replace(ours, host="elsewhere").described() == f"process {os.getpid()} on elsewhere"

@@ -8,6 +8,10 @@ import pytest
 import torch
 
 from vcpo_bench.methods import Batch, parse_method
+from vcpo_bench.methods.core.drift import over_rows
+from vcpo_bench.methods.core.ess import ess_ratio
+from vcpo_bench.methods.core.selection import first_crossing
+from vcpo_bench.methods.parts.opob import Opob, _weighted_quantile
 
 Make = Callable[..., Batch]
 REWARDS = [1.0, 0.0, 0.0, 1.0, 1.0]
@@ -212,3 +216,60 @@ def test_freshest_leaves_out_the_stalest_rows(make_rows: Make, share: float, kep
     assert found[0, :, 0].nonzero().flatten().tolist() == kept
     alike = parse_method("reinforce+freshest(share=0.25)")(replace(batch, version=torch.zeros_like(version)))
     assert (alike.coefficients != 0).all()
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_the_ess_does_not_depend_on_the_size_of_the_weights(size: float) -> None:
+    weight = size * torch.tensor([[1.0, 1.0, 2.0, 0.0]], dtype=torch.float64)
+    assert float(ess_ratio(weight, torch.ones(1, 4, dtype=torch.bool))) == pytest.approx(16 / (6 * 4))
+
+
+@pytest.mark.parametrize(("level", "expected"), [(0.05, 1.0), (0.5, 2.0), (0.51, 3.0), (0.95, 4.0), (1.0, 4.0)])
+def test_a_quantile_reaches_the_largest_value(level: float, expected: float) -> None:
+    value = torch.tensor([[3.0, 1.0, 4.0, 2.0]] * 3, dtype=torch.float64)
+    found = _weighted_quantile(torch.zeros_like(value), value, level)
+    assert found.tolist() == [expected] * 3
+
+
+def test_rows_that_are_not_in_play_have_no_advantage_and_no_drift(make_rows: Make) -> None:
+    valid = torch.tensor([[True, True, False, True]])
+    reward = torch.tensor([[1.0, 0.0, 1.0, 1.0]], dtype=torch.float64)
+    batch = make_rows([[0.0]] * 4, [1.0] * 4, valid=valid, reward=reward)
+    batch.mask[0, 3] = False
+    ev = parse_method("reinforce").evidence(batch)
+    assert float(Opob().advantage(ev)[0, 2]) == 0.0
+    moved = torch.tensor([[1.0, 3.0, 50.0, 70.0]], dtype=torch.float64)
+    assert float(over_rows(ev, moved, "max")) == 3.0
+    assert float(over_rows(ev, moved, "mean")) == 2.0
+
+
+@pytest.mark.parametrize("rows", ["freshest", "max-lag"])
+def test_parts_that_judge_rows_act_before_those_that_judge_groups(rows: str) -> None:
+    for text in (f"clip+goldilocks+{rows}", f"sampo+{rows}"):
+        admissions = parse_method(text).parts.admissions
+        assert len(admissions) > 1
+        assert admissions[0].name == rows
+
+
+@pytest.mark.parametrize("count", [1, 5, 1000, 70_000])
+@pytest.mark.parametrize("budget", [0.0, 0.01, 0.3, 0.9, 5.0])
+def test_the_largest_prefix_with_a_small_mean(count: int, budget: float) -> None:
+    generator = torch.Generator().manual_seed(count)
+    value = torch.randn(count, generator=generator, dtype=torch.float64) ** 2
+    ordered, place = first_crossing(value, lambda _, number, total: total > budget * number)
+    means = value.sort().values.cumsum(0) / torch.arange(1, count + 1)
+    kept = int((means <= budget).sum())
+    expected = value.sort().values[kept - 1] if kept else None
+    assert (expected is None) == (place == 0)
+    if expected is not None:
+        assert float(ordered[place - 1]) == pytest.approx(
+            float(expected), rel=1e-12
+        )  # sums of some thousand numbers, in two orders
+
+
+def test_ties_and_constants_do_not_confuse_it() -> None:
+    value = torch.cat([torch.full((40_000,), 2.0), torch.full((40_000,), 1.0)]).double()
+    ordered, place = first_crossing(value, lambda _, number, total: total > 1.25 * number)
+    assert float(ordered[place - 1]) == 2.0
+    ordered, place = first_crossing(value, lambda _, number, total: total > 1.0 * number)
+    assert float(ordered[place - 1]) == 1.0

@@ -27,7 +27,7 @@ tests/test_arrows.py tests/methods tests/adapters tests/records tests/naming tes
 tests/commands/test_cite.py tests/commands/test_help.py tests/commands/test_ls.py tests/commands/test_new.py
 tests/commands/test_show.py tests/commands/test_verbs.py tests/analysis/comparison/test_compare.py
 tests/analysis/test_commands.py tests/analysis/monitoring tests/analysis/logs/test_framework_files.py
-tests/analysis/prediction/test_signal_values.py tests/reports/test_order.py tests/reports/test_symbols.py
+tests/analysis/prediction/test_signal_values.py tests/reports/test_reading.py tests/reports/test_symbols.py
 tests/bench/tasks/test_tasks.py tests/bench/tasks/test_plugin_task.py tests/bench/regimes/test_every_regime.py
 tests/bench/regimes/test_plugin_regime.py tests/bench/cells/test_presets.py tests/bench/optimizers
 tests/bench/samplers/test_samplers.py tests/bench/outside/test_trackers.py tests/hardening/test_expressions_fuzz.py

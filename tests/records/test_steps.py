@@ -1,15 +1,17 @@
 """The columns of steps.parquet are found by listing a folder; one more file is one more column, everywhere."""
 
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from patience import within
 
 import vcpo_bench
-from vcpo_bench.records import steps
+from vcpo_bench.records import RULES_VERSION, steps
 from vcpo_bench.records.steps import DIAGNOSTICS, STEPS
 
 ROOT = Path(vcpo_bench.__file__).parent
@@ -17,27 +19,10 @@ NEW = '''"""A diagnostic that nobody has listed."""
 
 from vcpo_bench.records.diagnostic import Diagnostic, GradientDiagnostic
 
-
-class Rows(Diagnostic):
-    name = "rows"
-    unit = "count"
-    meaning = "consumed trajectories"
-    kind = "int"
-
-    def compute(self, facts):
-        return len(facts.mask)
-
-
-class LargestGradient(GradientDiagnostic):
-    name = "grad_max"
-    unit = "1"
-    meaning = "largest component of the gradient"
-
-    def measure(self, gradient):
-        return float(gradient.flat.abs().max())
-
-
-COLUMNS = (Rows(), LargestGradient())
+COLUMNS = (
+    Diagnostic("rows", "count", "consumed trajectories", lambda facts: len(facts.mask), kind="int"),
+    GradientDiagnostic("grad_max", "1", "largest of the gradient", measure=lambda seen: float(seen.flat.abs().max())),
+)
 '''
 USE = """
 import sys
@@ -76,10 +61,10 @@ def test_every_column_says_what_it_is() -> None:
 
 
 def test_two_diagnostics_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "again.py").write_text("from vcpo_bench.records.steps.grad_cosine import COLUMNS\n")
+    (tmp_path / "again.py").write_text("from vcpo_bench.records.steps.gradients import COLUMNS\n")
     monkeypatch.setattr(steps, "__path__", [*steps.__path__, str(tmp_path)])
     try:
-        with pytest.raises(ValueError, match=r"two diagnostics have one name: \['grad_cosine'\]"):
+        with pytest.raises(ValueError, match=r"two diagnostics have one name: \['grad_cosine', 'head_grad_norm'\]"):
             steps._listed()
     finally:
         sys.modules.pop(f"{steps.__name__}.again", None)
@@ -102,3 +87,23 @@ def test_one_new_file_is_recorded_mirrored_and_read(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
         timeout=within(600),
     )
+
+
+FOLDER = Path(__file__).parents[1] / "golden"
+GOLDEN = json.loads((FOLDER / "recorded_columns.json").read_text())
+VERSION = GOLDEN.pop("rules_version")
+written = run_path(str(FOLDER / "make_recorded_columns.py"))["written"]
+
+
+def test_the_golden_file_is_of_these_rules() -> None:
+    assert VERSION == RULES_VERSION, "new rules: regenerate the golden columns in the same commit"
+
+
+@pytest.mark.parametrize("table", [name for name in GOLDEN if name != "steps"])
+def test_tables_are_those_of_the_golden_file(table: str) -> None:
+    assert written(table) == GOLDEN[table]
+
+
+def test_columns_of_an_update_keep_their_place_whatever_is_added() -> None:
+    known = {column[0] for column in GOLDEN["steps"]}
+    assert [column for column in written("steps") if column[0] in known] == GOLDEN["steps"]

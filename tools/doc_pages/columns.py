@@ -12,7 +12,7 @@ Every table of a results folder is a Parquet file with these columns, in this or
 the metadata of each column. A column is written from its record level on (`--record basic`, `diagnostics` or `full`).
 Missing values are null.
 
-A column of `steps.parquet` is one small class in [records/steps](../records/steps): a new file there is a new column
+A column of `steps.parquet` is one object in [records/steps](../records/steps): a new file there is a new column
 in the recorded table, in the wandb mirror and on this page.
 
 `share_clipped` counts capped weights since 0.1.0. Tables recorded by development versions before it, those of the

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from vcpo_bench.records.steps import DIAGNOSTICS
-from vcpo_bench.records.steps.grad_cosine import GradCosine
-from vcpo_bench.records.steps.head_grad_norm import HeadGradNorm
+from vcpo_bench.records.steps.gradients import COLUMNS
+
+COSINE, HEAD = COLUMNS
 
 
 @dataclass
@@ -20,14 +21,14 @@ class View:
 
 
 def test_cosine_of_consecutive_gradients() -> None:
-    assert GradCosine().measure(View(dots=(4.0, 3.0, 9.0))) == pytest.approx(0.5)
-    assert math.isnan(GradCosine().measure(View(dots=(4.0, 0.0, 0.0))))
-    assert math.isnan(GradCosine().measure(View()))
+    assert COSINE.measure(View(dots=(4.0, 3.0, 9.0))) == pytest.approx(0.5)
+    assert math.isnan(COSINE.measure(View(dots=(4.0, 0.0, 0.0))))
+    assert math.isnan(COSINE.measure(View()))
 
 
 def test_norm_of_the_head() -> None:
-    assert HeadGradNorm().measure(View(head_norm=5.0)) == 5.0
-    assert math.isnan(HeadGradNorm().measure(View()))
+    assert HEAD.measure(View(head_norm=5.0)) == 5.0
+    assert math.isnan(HEAD.measure(View()))
 
 
 def test_a_step_without_a_finite_gradient_is_nan(facts: object) -> None:

@@ -1,9 +1,12 @@
-"""`vcpo-bench results export`."""
+"""`vcpo-bench results`: `export`, `trace` and `diff`."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from command_line import call
+
+from vcpo_bench.reports.report import build
+from vcpo_bench.reports.study import open_study
 
 
 def test_every_path_printed_is_there(finished: Path, tmp_path: Path) -> None:
@@ -28,3 +31,27 @@ def test_several_folders_are_pooled(finished: Path, tmp_path: Path, make_results
     text = (tmp_path / "csv" / "cells.csv").read_text()
     assert "vcpo" in text
     assert "clip" in text
+
+
+def test_an_id_of_the_report_leads_to_rows(finished: Path) -> None:
+    known = next(one for one in build(open_study(finished)).ledger.numbers if one.startswith("final_reward-"))
+    traced = call("results", "trace", known, str(finished))
+    assert traced.exit_code == 0, traced.output
+    assert traced.stdout.startswith(known)
+    assert "walk-eos" in traced.stdout
+
+
+def test_an_unknown_id_is_one_line(finished: Path) -> None:
+    result = call("results", "trace", "nothing", str(finished))
+    assert result.exit_code == 2
+    assert "nothing" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_folder_against_itself(finished: Path, tmp_path: Path) -> None:
+    same = call("results", "diff", str(finished), str(finished))
+    assert same.exit_code == 0
+    assert "Conclusions" in same.output
+    page = tmp_path / "diff.html"
+    assert call("results", "diff", str(finished), str(finished), "--html", str(page)).stdout.split() == [str(page)]
+    assert page.read_text().startswith("<!")
