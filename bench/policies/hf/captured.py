@@ -44,7 +44,8 @@ def _recorded(step: Step) -> Step:
             step()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads may use the GPU meanwhile
+    # A stream of its own has a cuBLAS workspace of its own, so graphs may run at once. Other threads may use the GPU.
+    with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
         step()
     return graph.replay
 

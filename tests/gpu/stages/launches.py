@@ -41,15 +41,15 @@ LOOPS: dict[str, Callable[[], SamplingLoop]] = {
     "buckets": lambda: GraphLoop(capture=eager),  # fixed shapes without a graph: what bucketed rows alone do
     "graph": GraphLoop,
 }
-AGREEING = 0.9
-"""Share of responses that a graph and its steps must have in common: other rounding may change a token."""
+ROUNDING = 0.05
+"""Nats by which log-probabilities of the same tokens may differ: bfloat16, random weights."""
 
 
 def measure(setup: Setup, model: str, attention: str) -> Result:
     """Seconds of a batch by four loops, 64 and 128 rows of 64 and 128 tokens, where responses end and where none does.
 
     Other attention than the default is tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses
-    elsewhere: what is slow are shapes that were not seen before. `graph` and `buckets` must draw the same tokens.
+    elsewhere: what is slow are shapes that were not seen before. `graph` and `buckets` must agree up to rounding, which may change a token, and then all after it.
 
     Args:
         setup: Where.
@@ -114,15 +114,18 @@ def _by_loop(
 
 
 def _compared(drawn: Mapping[str, Rollout]) -> Result:
-    """Whether a graph gives the bits of its steps one by one, and the share of responses with the same tokens."""
+    """Whether a graph gives the bits of its steps one by one, the share of responses with the same tokens, and the
+    largest difference of a log-probability before the first token that differs, in nats: rounding, or an error."""
     one, other = drawn["graph"], drawn["buckets"]
-    same = (one.responses == other.responses).all(1)
-    return {"bit_identical": bool(same.all()) and torch.equal(one.logp, other.logp), "same": float(same.float().mean())}
+    before = (one.responses != other.responses).cumsum(1) == 0
+    gap = torch.where(before, (one.logp - other.logp).abs(), 0.0)
+    same = float(before.all(1).float().mean())
+    return {"bit_identical": same == 1 and not gap.any(), "same": same, "gap": float(gap.max())}
 
 
 def _differing(found: Result) -> list[Result]:
-    """The batches in which too few responses are the same."""
-    return [row for row in found["equality"] if not row["same"] >= AGREEING]
+    """The batches in which more than rounding differs."""
+    return [row for row in found["equality"] if not row["gap"] <= ROUNDING]
 
 
 def draw(rows: int, length: int, ends: int | None) -> Draw:

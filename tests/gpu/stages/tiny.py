@@ -56,6 +56,7 @@ class Update:
 
     def score(self) -> None:
         """Log-probabilities of what was drawn, with their graph for the backward pass."""
+        self.logp = torch.empty(0)  # weights remember the stream of the oldest pass that lives: it must be a capture's
         self.logp = self.policy.score(Responses(self._here.prompts, self.drawn.responses, self.drawn.mask)).logp
 
     def backward(self) -> None:
