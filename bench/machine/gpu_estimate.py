@@ -37,8 +37,6 @@ MFU = 0.35
 """Assumed share of the peak that large matrix products reach."""
 BANDWIDTH_SHARE = 0.6
 """Assumed share of the memory bandwidth that sampling reaches."""
-LAYER_SECONDS = 9e-4
-"""Of a layer of a sampling step: `torch` on one H200, 8 layers, responses that cannot end. In updates it took 2e-3."""
 RESERVED = 0.08
 """Assumed share of a GPU's memory for the CUDA context, fragmentation and workspaces."""
 LOGIT_BYTES = 3 * 2**27
@@ -83,6 +81,7 @@ class Workload:
         micro_tokens: Positions per forward pass of the learner; 0: the whole batch at once.
         slots: Responses sampled at once; 0: all.
         moments: Tensors that the optimizer keeps per trained parameter.
+        layer_seconds: Least seconds of one layer in a sampling step: launching its kernels.
     """
 
     prompts: int
@@ -95,6 +94,7 @@ class Workload:
     micro_tokens: int = 0
     slots: int = 0
     moments: int = 2
+    layer_seconds: float = 9e-4
 
     @property
     def rows(self) -> int:
@@ -195,7 +195,7 @@ def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
     step = max(
         (need.weights + need.cache / 2) / (BANDWIDTH_SHARE * gpu.bandwidth),
         work.sampled_at_once * forward_operations(shape, work.length) / peak,
-        shape.layers * LAYER_SECONDS,
+        shape.layers * work.layer_seconds,
     )
     steps = -(-work.rows // work.sampled_at_once) * work.response_tokens
     return UpdateTime(sampling=steps * step, learning=learning)

@@ -25,6 +25,7 @@ def workload(spec: GridSpec) -> Workload:
         micro_tokens=settings.micro_tokens,
         slots=spec.parts.sampler.at_once,
         moments=spec.parts.optimizer.moments,
+        layer_seconds=spec.parts.sampler.layer_seconds,
     )
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LORA_LR = "1e-4"
 """Learning rate of adapters, whose weights start at zero."""
 
+GRAPH = "graph"
+"""Sampler on a GPU: four times as fast as `torch` and more (docs/studies/gpu-sampling). With adapters no GPU ran it."""
+
 
 def with_model_defaults(
     ctx: typer.Context, grid: GridOptions, settings: CellSettings
@@ -44,6 +47,9 @@ def with_model_defaults(
         ctx.params.update({table[name].parameter: value for name, value in own.items()})
         if _free(ctx, "lr"):
             axes["lr"] = LORA_LR if settings.lora else f"{SETTINGS['lr'].with_model:g}"
+    own_loop = settings.trainer == CellSettings.trainer and not settings.lora
+    if grid.device != "cpu" and own_loop and _free(ctx, "sampler"):
+        ctx.params["sampler"] = own["sampler"] = GRAPH
     ctx.params.update(axes)
     return replace(grid, **axes), replace(settings, **own)
 

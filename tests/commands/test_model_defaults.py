@@ -22,7 +22,7 @@ from vcpo_bench.records.settings import CellSettings, read_settings
 def read(*arguments: str) -> tuple[GridOptions, CellSettings, dict[str, Any]]:
     """The options of a command line as `run` gets them, and what `--save-config` would write."""
     context = click_command("run").make_context("run", list(arguments))
-    grid = GridOptions(model=context.params["model"], task=context.params["task"], lr=context.params["lr"])
+    grid = GridOptions(**{name: context.params[name] for name in ("model", "task", "lr", "device")})
     found = with_model_defaults(context, grid, read_settings(context.params))
     return *found, context.params
 
@@ -33,6 +33,20 @@ def test_a_pretrained_model_gets_settings_of_its_own() -> None:
     assert (settings.steps, settings.eval_prompts, settings.micro_tokens) == (60, 64, 8192)
     assert (parameters["task"], parameters["steps"], parameters["lr"]) == (grid.task, 60, grid.lr)
     assert float(read("--model", "smollm2", "--lora", "8")[0].lr) == 1e-4
+
+
+@pytest.mark.parametrize(
+    ("flags", "sampler"),
+    [
+        ((), "graph"),
+        (("--sampler", "generate"), "generate"),
+        (("--lora", "8"), "torch"),
+        (("--trainer", "trl"), "torch"),
+    ],
+)
+def test_a_gpu_samples_with_graphs(flags: tuple[str, ...], sampler: str) -> None:
+    settings, parameters = read("--model", "smollm2", "--device", "cuda", *flags)[1:]
+    assert settings.sampler == parameters["sampler"] == sampler
 
 
 def test_what_is_given_stays(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def _run(step: Step, path: Path, place: Place, seconds: float, beside: int) -> t
     """Whether the process ended by itself, and the end of what it printed."""
     job = {"entry": step.entry, "arguments": step.arguments, "path": str(path), "seconds": seconds - MARGIN}
     job |= {"device": place.device, "tiny": place.tiny, "folder": str(place.folder)}
-    environment = os.environ | OFFLINE | step.environment | carried.import_path(place.folder)
+    environment = os.environ | OFFLINE | carried.import_path(place.folder)
     environment |= {"OMP_NUM_THREADS": str(max(1, cores() // beside))} if beside > 1 else {}
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.hf.sampling import TokenDraws
+from vcpo_bench.errors import UsageError
 
 BUCKETS = (32, 64, 128, 192, 256)
 """Numbers of responses that a step is captured for."""
@@ -31,9 +32,19 @@ def bucket(rows: int) -> int:
 
 
 def cuda_graph(device: torch.device, step: Step) -> Step:
-    """Record the kernels of a step once; returns what launches them all at once."""
-    with _CAPTURING, torch.cuda.device(device):
-        return _recorded(step)
+    """Record the kernels of a step once; returns what launches them all at once.
+
+    Raises:
+        UsageError: The step cannot be captured.
+    """
+    try:
+        with _CAPTURING, torch.cuda.device(device):
+            return _recorded(step)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"a step of this model cannot become a CUDA graph ({reason}); use --sampler torch") from error
 
 
 def _recorded(step: Step) -> Step:

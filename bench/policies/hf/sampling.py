@@ -8,6 +8,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
@@ -17,6 +18,8 @@ from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, packed
 from vcpo_bench.bench.trajectories import Rollout
 
 _DRAW_BYTES = 2**28  # float64 probabilities in memory at once
+_ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Attention for shapes that change: cuDNN's plans each anew, which took 5 s of a first batch on an H200."""
 WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating several prompts at once is cheaper
 
 
@@ -119,6 +122,7 @@ class TokenDraws:
 
 
 @torch.no_grad()
+@sdpa_kernel(_ANY_SHAPE)
 def refill(model: CausalNetwork, draws: TokenDraws, slots: int = 0) -> Rollout:
     """Draw a whole batch, at most `slots` responses at once (0: all).
 

@@ -17,6 +17,7 @@ from vcpo_bench.bench.policies.hf.policy import CausalPolicy
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.trajectories import Rollout
+from vcpo_bench.errors import UsageError
 
 T = 9
 PROMPTS = torch.tensor([[PAD, PAD, PAD, 5, 6], [7, PAD, 8, 9, 10], [PAD, 11, 12, 13, 14]])
@@ -131,3 +132,12 @@ def test_responses_that_are_split_need_no_program() -> None:
     for part in (range(4), range(4, T)):
         policy.extend(rollout, decoding, DRAW, part)
     assert_same(rollout, wanted, 1e-5)
+
+
+def test_a_step_that_cannot_be_captured_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(step: Step) -> Step:
+        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    monkeypatch.setattr(captured, "_recorded", failing)
+    with pytest.raises(UsageError, match=r"\(operation not permitted when stream is capturing\); use --sampler torch"):
+        captured.cuda_graph(torch.device("cuda"), lambda: None)

@@ -16,7 +16,6 @@ class Step:
             Tiny forms, which run on machines of any speed, have the whole call.
         arguments: See `entry`.
         twin: Whether its tiny form is that of the measurement before, and left out.
-        environment: Variables that its process is started with.
         timed: Whether it measures time, and so has the machine to itself; the others run beside each other, first.
     """
 
@@ -24,7 +23,6 @@ class Step:
     entry: str
     seconds: float
     arguments: dict[str, str | int] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)
     twin: bool = False
     timed: bool = True
 
@@ -44,15 +42,13 @@ def _training(size: str, task: str, twin: bool = True) -> Step:
 
 def _launches(model: str, attention: str, seconds: float, twin: bool = True) -> Step:
     arguments: dict[str, str | int] = {"model": model, "attention": attention}
-    last = {"TORCH_CUDNN_SDPA_DEPRIORITIZED": "1"} if attention == "deprioritized" else {}
-    return Step(f"launches-{model}-{attention}", "stages.launches:measure", seconds, arguments, last, twin)
+    return Step(f"launches-{model}-{attention}", "stages.launches:measure", seconds, arguments, twin)
 
 
 STAGES: dict[int, list[Step]] = {
     1: [
         _launches("smollm2", "default", 420, twin=False),
         _launches("smollm2", "off", 90, twin=False),
-        _launches("smollm2", "deprioritized", 90),
         Step("tiny", "stages.tiny:measure", 60),
         Step("together", "stages.together:measure", 90, {"model": "smollm2"}),
         _launches("30M", "off", 60),
