@@ -1,6 +1,7 @@
 """The sampler in fixed shapes: its tokens are those of `torch`, and a step leaves nothing to Python but its launch."""
 
 import copy
+from contextlib import nullcontext
 
 import hf_models
 import pytest
@@ -139,5 +140,6 @@ def test_a_step_that_cannot_be_captured_is_one_line(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
     monkeypatch.setattr(captured, "_recorded", failing)
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
     with pytest.raises(UsageError, match=r"\(operation not permitted when stream is capturing\); use --sampler torch"):
         captured.cuda_graph(torch.device("cuda"), lambda: None)
