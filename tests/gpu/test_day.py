@@ -78,7 +78,6 @@ def test_a_failure_is_a_result_and_is_tried_again_last(faked: Path) -> None:
     assert found["works"]["status"] == "ok"
     assert found["works"]["result"]["size"] == "small"
     assert found["works"]["result"]["offline"] == "1"
-    assert found["works"]["result"]["asked"] == "yes"
     assert found["works"]["versions"]["torch"] == torch.__version__
     stages.STAGES[1].append(Step("new", "fakes:works", 300, {"rows": 2}))
     assert [step.name for step in day.ledger.in_turn(stages.STAGES[1], 1, place(faked))] == ["new", "fails"]
