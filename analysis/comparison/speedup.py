@@ -85,8 +85,13 @@ def _by_seed(part: pd.DataFrame, measure: str) -> tuple[Array, Array]:
 
 
 def _ratio(own: tuple[Array, Array], sync: tuple[Array, Array]) -> tuple[float, float, float]:
-    """Mean of `sync` over mean of `own`, with a bootstrap interval; NaN for the interval of fewer than `ENOUGH`."""
+    """Mean of `sync` over mean of `own`, with a bootstrap interval; NaN for the interval of fewer than `ENOUGH`.
+
+    All are NaN where no time was recorded.
+    """
     below, above = own[1], sync[1]
+    if not below.any():
+        return float("nan"), float("nan"), float("nan")
     value = float(above.mean() / below.mean())
     if min(len(above), len(below)) < ENOUGH:
         return value, float("nan"), float("nan")

@@ -20,6 +20,7 @@ _LAYOUT = Layout(
     "its squared norm.",
     {
         "task": Shown("task", "name"),
+        "regime": Shown("regime", "name"),
         "lr": Shown("lr", "rate"),
         "staleness": Shown("lag", "name"),
         "method": Shown("method", "name"),

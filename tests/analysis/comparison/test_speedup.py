@@ -79,6 +79,11 @@ def test_a_seed_under_two_regimes_is_one_seed() -> None:
     assert row["sync_total"] == 12
 
 
+def test_seconds_that_were_not_recorded_have_no_ratio() -> None:
+    row = scene(sync=(0.0,) * 6, late=(0.0,) * 6).iloc[0]
+    assert np.isnan(row[["seconds_ratio", "seconds_ratio_low", "seconds_ratio_high"]].astype(float)).all()
+
+
 def test_five_seeds_have_no_interval() -> None:
     row = scene(sync=SYNC[:5], late=tuple(2 * one for one in SYNC[:5])).iloc[0]
     assert row["updates_ratio"] == 0.5

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.caveats import DAMAGE
 from vcpo_bench.analysis.findings import Findings, agreeing
-from vcpo_bench.analysis.results import Results
-from vcpo_bench.reports.document import Prose
+from vcpo_bench.analysis.results import Results, load
+from vcpo_bench.reports.document import Prose, Table
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.report import build
+from vcpo_bench.reports.sections import gradients
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.sections.comparison_tables import comparison_tables
 from vcpo_bench.reports.study import Study
@@ -97,3 +101,13 @@ def test_every_statement_of_its_analyses_is_in_the_report_once(study: Study) -> 
     for analysis in ("compare", "collapse", "weights", "gradients", "auroc", "coverage", "caveats"):
         for statement in study.findings(analysis).statements:
             assert said.count(statement.text) == 1, statement.text
+
+
+def test_a_folder_of_two_regimes_has_a_row_of_each(make_results: Callable[..., Path], tmp_path: Path) -> None:
+    sizes = {"methods": ("tis",), "lags": (4,), "seeds": (0, 1), "steps": 20, "record": "full", "controls": False}
+    folder = make_results(tmp_path, sample_every=10, **sizes)
+    file = sorted(folder.glob("cells/*/cell.json"))[-1]
+    file.write_text(file.read_text().replace('"fifo"', '"random"'))
+    found = gradients.blocks(Study(load(folder)), Ledger())
+    (table,) = (one for one in found if isinstance(one, Table))
+    assert sorted(row[1].text for row in table.rows) == ["fifo", "random"]
