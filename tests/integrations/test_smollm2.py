@@ -11,9 +11,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
 
 pytest.importorskip("gguf", reason="runs in .ci/integrations smollm2")
 pytest.importorskip("transformers", reason="runs in .ci/integrations smollm2")
+pytest.importorskip("lm_eval", exc_type=ImportError, reason="runs in .ci/integrations smollm2")
 
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -26,7 +29,8 @@ from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Responses
-from vcpo_bench.records import STEPS_FILE
+from vcpo_bench.cli import app
+from vcpo_bench.records import EVALS_FILE, STEPS_FILE
 from vcpo_bench.records.settings import CellSettings
 
 SMALL = CellSettings(steps=6, prompts=2, responses=4, eval_prompts=4, eval_every=6, lr_warmup=0)
@@ -117,8 +121,26 @@ def test_cells_train_and_resume_with_equal_bits(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(steps[0][exact], steps[1][exact], check_exact=True)
 
 
-def test_adapters_train(tmp_path: Path) -> None:
+def test_adapters_train_and_lm_eval_scores_them_as_the_cell_did(model: Path, tmp_path: Path) -> None:
     (cell,) = cells(lr=1e-4, lora=4, steps=2)
     results = ResultsFolder(tmp_path / "results")
-    assert run_cell(cell, results.cells, 0, lambda *_: None) == "completed"
-    assert pd.read_parquet(results.cells / cell.key / STEPS_FILE)["grad_norm"].gt(0).any()
+    assert run_cell(cell, results.cells, 2, lambda *_: None) == "completed"
+    folder = results.cells / cell.key
+    assert pd.read_parquet(folder / STEPS_FILE)["grad_norm"].gt(0).any()
+    weights = load_file(folder / "checkpoints" / "00000002" / "state.safetensors")
+    assert sum(weight.nbytes for weight in weights.values()) < 2e7, "the adapters and their moments only"
+    asked = [
+        "lab",
+        "eval",
+        str(results.path),
+        "--model",
+        str(model),
+        "--limit",
+        "4",
+        "--tasks",
+        "vcpo-quiz",
+    ]
+    assert CliRunner().invoke(app, asked, catch_exceptions=False).exit_code == 0
+    scores = pd.read_parquet(results.path / "scores" / f"{cell.key}.parquet")
+    (greedy,) = scores.loc[scores["metric"] == "reward", "value"]
+    assert greedy == pd.read_parquet(folder / EVALS_FILE)["greedy_reward"].iloc[-1]

@@ -69,12 +69,13 @@ def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Itera
         from lm_eval import simple_evaluate  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError as error:
         raise UsageError(f"lm-eval cannot be loaded ({error}): {how_to_install('eval')}") from error
-    from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint
+    from vcpo_bench.bench.outside.lm_eval.hf_model import open_checkpoint, open_task_of
 
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     for checkpoint in track(checkpoints, "scoring checkpoints", len(checkpoints)):
         tasks = list(dict.fromkeys(name for task in scoring.tasks for name in _names(task, checkpoint)))
-        specs, manager = find_tasks(tasks, scoring.folder, {"cell_task": checkpoint.config.task})
+        about = {"cell_task": checkpoint.config.task, "chat": open_task_of(checkpoint, scoring.model).chat}
+        specs, manager = find_tasks(tasks, scoring.folder, about)
         model = open_checkpoint(checkpoint, scoring.model, scoring.device)
         try:
             with _quiet():
@@ -119,7 +120,7 @@ def _names(task: str, checkpoint: KeptCheckpoint) -> list[str]:
     return own_names(trained_on)
 
 
-def find_tasks(names: Sequence[str], folder: Path | None, metadata: dict[str, str]) -> tuple[list[str | Config], Any]:
+def find_tasks(names: Sequence[str], folder: Path | None, metadata: dict[str, Any]) -> tuple[list[str | Config], Any]:
     """What `simple_evaluate` takes for task names; lm-eval's own index is read only when a name is nowhere else.
 
     Args:

@@ -55,7 +55,7 @@ def _base(task: str) -> Config:
         "process_results": text_documents.score,
         "test_split": "test",
         "output_type": "generate_until",
-        "doc_to_text": "{{prompt}}",
+        "doc_to_text": "{{asked}}",
         "doc_to_target": "{{answer}}",
         "target_delimiter": "",
         "num_fewshot": 0,

@@ -12,18 +12,27 @@ from vcpo_bench.bench.tasks.text import Item, text_task
 from vcpo_bench.naming.grammar import first_name
 
 
-def documents(task: str, cell_task: str = "", **_: Any) -> Mapping[str, Any]:
+def documents(task: str, cell_task: str = "", chat: bool = False, **_: Any) -> Mapping[str, Any]:
     """The held-out items of a task, of the cell's own variant and data if it was trained on that task.
+
+    Without a chat template, what is asked begins with the examples and the system prompt of the task.
 
     Args:
         task: Name of the task.
         cell_task: Task of the cell that is scored; empty: unknown.
+        chat: Whether the model puts them into a chat template.
     """
     import datasets
 
     known = text_task(cell_task if cell_task and first_name(cell_task) == task else task)
     rows = [
-        {"prompt": item.prompt, "answer": item.answer, "meta": json.dumps(item.meta), "expression": known.canonical}
+        {
+            "asked": item.prompt if chat else known.plain(item),
+            "prompt": item.prompt,
+            "answer": item.answer,
+            "meta": json.dumps(item.meta),
+            "expression": known.canonical,
+        }
         for item in known.items("held_out")
     ]
     return {"test": datasets.Dataset.from_list(rows)}

@@ -33,6 +33,7 @@ class BoundTask(Task):
         source: The text task.
         tokenizer: The model's tokenizer.
         pad: The padding token.
+        chat: Whether prompts are in the chat template; a task whose prompts are continued never takes it.
 
     Raises:
         UsageError: A prompt is empty or begins with the padding token.
@@ -44,7 +45,7 @@ class BoundTask(Task):
         self._end = tokenizer.eos_token_id
         self.eos = self._end
         self.pad: int = self._end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-        self._chat = chat and bool(tokenizer.chat_template) and not source.continues
+        self.chat = chat and bool(tokenizer.chat_template) and not source.continues
         self._environment = BoundDialogue(source.dialogue, tokenizer) if source.dialogue else None
         self._items: dict[bytes, Item] = {}
         fixed = [*source.items("held_out"), *source.items("train")]
@@ -151,7 +152,7 @@ class BoundTask(Task):
         return prompts
 
     def _encode(self, item: Item) -> list[int]:
-        if self._chat:
+        if self.chat:
             turns = self.source.conversation(item)
             text = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
             tokens: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]

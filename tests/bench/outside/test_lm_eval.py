@@ -6,7 +6,9 @@ lm-eval itself is run by `.ci/integrations.d/evals.sh`.
 import dataclasses
 import json
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -58,6 +60,16 @@ def test_the_score_of_a_response_in_words_is_the_one_of_the_task(expression):
             "reward": 0.5,
             "any_right": 1.0,
         }
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_documents_without_a_chat_template_ask_with_the_examples_and_the_system_prompt(chat, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(Dataset=SimpleNamespace(from_list=list)))
+    task = text_task("quiz(shots=2,system=Add.)")
+    rows = text_documents.documents("quiz", task.canonical, chat)["test"]
+    items = task.items("held_out")
+    assert [row["asked"] for row in rows] == [item.prompt if chat else task.plain(item) for item in items]
+    assert rows[0]["asked"].startswith("Add.\n") != chat
 
 
 def test_checkpoints_are_found_and_hold_the_policy(results):
