@@ -157,11 +157,11 @@ def estimate(run: PlannedRun, listed: bool) -> None:
     done = ended_keys(run.options.out)
     missing = [cell for cell in run.cells if cell.key not in done]
     counts = f"{counted(len(run.cells), 'cell')}, {len(missing)} to run"
-    workers = run.options.jobs or len(run.cells)
+    workers, parts = run.options.jobs or len(run.cells), list[str]()
     if missing:
-        seconds = time_estimate.estimate(missing, workers)
+        seconds, parts = time_estimate.estimate(missing, workers)
         counts += f" on {counted(workers, 'worker')}: about {duration(seconds)} (estimated from updates timed just now)"
-    say(counts)
+    say("\n".join([counts, *parts]))
     for cell in run.cells if listed else ():
         note = "ended" if cell.key in done else "control" if cell.control else ""
         say(f"{cell.config.label:60} {note}".rstrip())
