@@ -9,9 +9,9 @@ import typer
 
 from vcpo_bench.commands.support.next_step import say_what_next
 from vcpo_bench.commands.support.options import Quiet
+from vcpo_bench.commands.support.run_steps import start_rewards
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
-from vcpo_bench.commands.support.start_rewards import start_rewards
 from vcpo_bench.commands.support.verb import Verb
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -174,7 +174,6 @@ def train(run: PlannedRun, how: ExecutionOptions) -> int:
         UsageError: Something that the run needs is not there.
     """
     from vcpo_bench.commands.support.extras import check_extras
-    from vcpo_bench.commands.support.start_rewards import start_rewards
     from vcpo_bench.commands.support.tracking import check_trackers, mirrored
 
     spec, out = run.spec, run.options.out
@@ -189,6 +188,25 @@ def train(run: PlannedRun, how: ExecutionOptions) -> int:
         failed = _train(run, starts, how.quiet, how.as_json)
         report(partial(_write_report, out))
     return failed
+
+
+def start_rewards(spec: GridSpec) -> list[str]:
+    """One line per task with the rewards of its start policy; none for a language model, which each cell evaluates.
+
+    Raises:
+        UsageError: A start policy cannot be read.
+    """
+    if spec.model:
+        return []
+    from vcpo_bench.bench.policies.warm_start import read_origin
+    from vcpo_bench.bench.tasks import token_task
+
+    return [_reward_line(read_origin(token_task(task), spec.start, spec.parts.policy)) for task in spec.tasks]
+
+
+def _reward_line(origin: Mapping[str, str]) -> str:
+    greedy = f", {float(origin['greedy']):.2f} greedy" if "greedy" in origin else ""
+    return f"start policy of {origin['task']}: held-out reward {float(origin['reward']):.2f} sampled{greedy}"
 
 
 def _write_report(out: Path) -> Path:
