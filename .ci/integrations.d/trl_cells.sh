@@ -9,7 +9,7 @@ venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --no-compile --quiet 'torch>=2.11,<2.14' trl==1.16.0 transformers==5.23.0 accelerate==1.15.0 \
-    numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors pytest
+    peft==0.21.2 numpy scipy 'pandas>=2.2' pyarrow matplotlib jinja2 typst pyyaml typer rich safetensors pytest
 PYTHONPATH=$PWD/.types OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest --confcutdir=tests/integrations -W default -ra \
     tests/integrations/test_cells_trl.py --durations=5 |
     .ci/all_passed

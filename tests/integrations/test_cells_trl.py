@@ -87,7 +87,12 @@ def gradients() -> Iterator[list[torch.Tensor]]:
 
 @pytest.mark.parametrize(
     ("method", "lag", "settings"),
-    [("vcpo", 2, {}), ("clip", 0, {}), ("vespo", 2, {"micro_tokens": 64, "record": "diagnostics"})],
+    [
+        ("vcpo", 2, {}),
+        ("clip", 0, {}),
+        ("vespo", 2, {"micro_tokens": 64, "record": "diagnostics"}),
+        ("vcpo", 2, {"lora": 4}),
+    ],
 )
 def test_the_own_loop_makes_the_same_updates(
     tmp_path: Path, model: Path, gradients: list[torch.Tensor], method: str, lag: int, settings: dict[str, Any]

@@ -8,11 +8,17 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from fake_scheduler import cells_of
 
+from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.results_folder import ResultsFolder
+from vcpo_bench.bench.running.cell import run_cell
+from vcpo_bench.bench.running.cell.train_outside import _gpus
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers import slurm
-from vcpo_bench.bench.running.schedulers.loop.job import Job, _threads
+from vcpo_bench.bench.running.schedulers.loop.job import Job, _threads, run_job
 from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult
 from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.errors import UsageError
 
 
@@ -106,6 +112,31 @@ def test_arrays_share_the_limit_of_jobs_at_once(
     assert [one for array in handles for one in array] == ["1_0", "1_1", "2_0", "2_1", "3_0"]
     assert [each["array_parallelism"] for each in updates] == shares
     assert [each["additional_parameters"].get("dependency") for each in updates] == waits
+
+
+def test_a_job_has_the_gpus_of_the_trainer_of_its_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[dict] = []
+    without_submitit(monkeypatch, updates)
+    tasks: list[slurm._Task] = []
+    monkeypatch.setattr(slurm, "_submit", lambda executor, array: tasks.extend(array) or ["1_0"])
+    config = CellConfig(
+        method="clip", staleness=4, seed=0, task="arithmetic", model="m@0", device="cuda", trainer="trl(processes=8)"
+    )
+    cell = PlannedCell(config, "key", False, 1.0, 3, tmp_path / "m")
+    ResultsFolder(tmp_path)
+    scheduler = slurm.Slurm(gpus=8).connect(RunOptions(tmp_path, 0), detach=False)
+    SchedulerLoop(scheduler, [cell], RunOptions(tmp_path, 0)).submit()
+    assert updates[0]["gpus_per_node"] == 8
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")  # as Slurm sets it in the job
+    seen: list[str] = []
+
+    def train(cell: PlannedCell, trainer: OutsideTrainer, *others: object) -> None:
+        seen.append(_gpus(cell, trainer.ranks)["CUDA_VISIBLE_DEVICES"])
+        raise UsageError("that is enough")
+
+    monkeypatch.setattr(run_cell, "train_outside", train)
+    assert run_job(tasks[0]._job, "1_0") == 1, "its cell has failed"
+    assert seen == ["0,1,2,3,4,5,6,7"]
 
 
 def test_a_dependency_of_the_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
