@@ -123,8 +123,8 @@ def test_a_way_without_enough_memory_leaves_the_numbers_of_the_others(
 
 def test_a_graph_that_draws_other_tokens_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launches = pytest.importorskip("stages.launches", exc_type=ImportError)
-    found = launches.measure(setup(tmp_path), "smollm2", "off")
-    assert {row["loop"] for row in found["batches"]} == {"graph", "buckets"}
+    found = launches.measure(setup(tmp_path), "smollm2", "fused")
+    assert {row["loop"] for row in found["batches"]} == {"graph", "fused"}
     monkeypatch.setitem(launches.LOOPS, "graph", lambda: lambda model, draws: draws.rollout())
     with pytest.raises(kit.Failed, match="16 x 6: a graph differs from its steps") as raised:
         launches.measure(setup(tmp_path), "smollm2", "default")

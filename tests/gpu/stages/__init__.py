@@ -40,15 +40,16 @@ def _training(size: str, task: str, twin: bool = True) -> Step:
     return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin=twin)
 
 
-def _launches(model: str, attention: str, seconds: float, twin: bool = True) -> Step:
-    arguments: dict[str, str | int] = {"model": model, "attention": attention}
-    return Step(f"launches-{model}-{attention}", "stages.launches:measure", seconds, arguments, twin)
+def _launches(model: str, way: str, seconds: float, twin: bool = True) -> Step:
+    arguments: dict[str, str | int] = {"model": model, "way": way}
+    return Step(f"launches-{model}-{way}", "stages.launches:measure", seconds, arguments, twin)
 
 
 STAGES: dict[int, list[Step]] = {
     1: [
         _launches("smollm2", "default", 420, twin=False),
-        _launches("smollm2", "off", 90, twin=False),
+        _launches("smollm2", "fused", 240, twin=False),
+        _launches("smollm2", "off", 90),
         Step("tiny", "stages.tiny:measure", 60),
         Step("together", "stages.together:measure", 90, {"model": "smollm2"}),
         _launches("30M", "off", 60),

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from kit import Failed, Result, Setup, broken, release, said, seconds_of
+from kit import Failed, Result, Setup, Skipped, broken, release, said, seconds_of
 from torch import Tensor
 
 from vcpo_bench.bench.policies.draw import Draw
-from vcpo_bench.bench.policies.hf.captured import eager
+from vcpo_bench.bench.policies.hf.captured import Step as CapturedStep
+from vcpo_bench.bench.policies.hf.captured import cuda_graph, eager
 from vcpo_bench.bench.policies.hf.generate import generate
 from vcpo_bench.bench.policies.hf.graph_loop import GraphLoop
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
@@ -40,6 +41,12 @@ LOOPS: dict[str, Callable[[], SamplingLoop]] = {
     "generate": lambda: generate,
     "buckets": lambda: GraphLoop(capture=eager),  # fixed shapes without a graph: what bucketed rows alone do
     "graph": GraphLoop,
+    "fused": lambda: GraphLoop(capture=_fused),
+}
+WAYS = {
+    "default": ("torch", "generate", "buckets", "graph"),
+    "off": ("buckets", "graph"),
+    "fused": ("graph", "fused"),
 }
 ROUNDING = 0.05
 """Nats by which log-probabilities of the same tokens may differ: bfloat16, random weights."""
@@ -47,33 +54,36 @@ FIRST, AGREEING = 8, 0.9
 """In so many first tokens, so large a share of responses agrees: rounding changes few tokens, and then all after it."""
 
 
-def measure(setup: Setup, model: str, attention: str) -> Result:
+def measure(setup: Setup, model: str, way: str) -> Result:
     """Seconds of a batch by four loops, 64 and 128 rows of 64 and 128 tokens, where responses end and where none does.
 
-    Other attention than the default is tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses
+    Other ways than the default are tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses
     elsewhere: what is slow are shapes that were not seen before. `graph` and `buckets` must agree up to rounding.
 
     Args:
         setup: Where.
         model: One of `SHAPES`.
-        attention: `default`; `off`: without cuDNN's, as always with `torch`.
+        way: `default`; `off`: without cuDNN's attention, as always with `torch`; `fused`: a graph beside one of kernels
+            that torch.compile has fused.
 
     Raises:
         Failed: A loop raised, or a graph draws other tokens than its steps one by one.
+        Skipped: There is nothing to compile for.
     """
-    torch.backends.cuda.enable_cudnn_sdp(attention != "off")
+    if way == "fused" and setup.device.startswith("mock"):
+        raise Skipped("torch.compile cannot read the mock device")
+    torch.backends.cuda.enable_cudnn_sdp(way != "off")
     policy = random_policy(setup, model)
-    found: Result = {"model": model, "attention": attention, "batches": [], "equality": []}
+    found: Result = {"model": model, "way": way, "batches": [], "equality": []}
     failed: list[str] = []
-    usual = attention == "default"
-    sizes = setup.pick([(128, 64), (64, 64), (64, 128), (128, 128)] if usual else [(128, 64)], [(16, 6)])
-    loops = LOOPS if usual else {name: LOOPS[name] for name in ("buckets", "graph")}
-    for rows, length in sizes:
+    sizes = [(128, 64), (64, 64), (64, 128), (128, 128)] if way == "default" else [(128, 64)]
+    loops = {name: LOOPS[name] for name in WAYS[way]}
+    for rows, length in setup.pick(sizes, [(16, 6)]):
         for ends in (True, False):
             drawn = _by_loop(setup, policy, loops, found, failed, (rows, length, ends))
             if broken(setup.device):
                 raise Failed("; ".join(failed), found)
-            if {"graph", "buckets"} <= drawn.keys():
+            if "graph" in drawn and len(drawn) > 1:
                 found["equality"].append({"rows": rows, "length": length, "ends": ends} | _compared(drawn))
     failed += [f"{row['rows']} x {row['length']}: a graph differs from its steps" for row in _differing(found)]
     if failed:
@@ -118,7 +128,7 @@ def _by_loop(
 def _compared(drawn: Mapping[str, Rollout]) -> Result:
     """How a graph compares with its steps one by one: bits, the share of responses with the same tokens and with the
     same first ones, and the largest gap of log-probabilities, in nats, before the first token that differs."""
-    one, other = drawn["graph"], drawn["buckets"]
+    one, other = drawn["graph"], drawn["fused" if "fused" in drawn else "buckets"]
     before = (one.responses != other.responses).cumsum(1) == 0
     gap = torch.where(before, (one.logp - other.logp).abs(), 0.0)
     same, begin = (float(part.all(1).float().mean()) for part in (before, before[:, :FIRST]))
@@ -139,6 +149,16 @@ def draw(rows: int, length: int, ends: int | None) -> Draw:
         last: Tensor = torch.randint(length // 4, length, (rows,), generator=generator)
         uniforms[torch.arange(rows), last] = 0.0
     return Draw(prompts, uniforms, EOS if ends is not None else None)
+
+
+def _fused(step: CapturedStep) -> CapturedStep:
+    """Compile what a program computes for a token, as one whole, and capture it where there is a GPU."""
+    program: Any = step.__self__  # type: ignore[attr-defined]
+    device = program.model.device
+    if "forward" not in vars(program):
+        backend = "inductor" if device.type == "cuda" else "aot_eager"
+        program.forward = torch.compile(program.forward, backend=backend, dynamic=False, fullgraph=True)
+    return cuda_graph(device, step) if device.type == "cuda" else step
 
 
 def random_policy(setup: Setup, model: str) -> CausalPolicy:
