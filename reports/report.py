@@ -1,37 +1,24 @@
-"""The report: every file of `sections/` that declares its `PLACE`, in that order."""
+"""The report: the sections that the files of `sections/` declare, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import NamedTuple, cast
 
 from vcpo_bench.progress import track
 from vcpo_bench.reports import sections
 from vcpo_bench.reports.analyses import columns_of_sections, columns_of_signals, columns_read
-from vcpo_bench.reports.document import Block, Document, Section
+from vcpo_bench.reports.document import Document, Section
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.study import Study
 
 
-class _Found(NamedTuple):
-    """A section: its anchor is the name of its file, with hyphens."""
-
-    place: Place
-    anchor: str
-    blocks: Callable[[Study, Ledger], list[Block]]
-
-
-def find_sections() -> list[_Found]:
-    """Every section, in the order of the report; those at the same position go by name."""
-    found = []
-    for file in iter_modules(sections.__path__):
-        module = import_module(f"{sections.__name__}.{file.name}")
-        if hasattr(module, "PLACE"):
-            found.append(_Found(cast("Place", module.PLACE), file.name.replace("_", "-"), module.blocks))
-    return sorted(found, key=lambda one: (one.place.order, one.anchor))
+def find_sections() -> list[ReportSection]:
+    """Every section, in the order of the report; those at the same position go by anchor."""
+    files = (import_module(f"{sections.__name__}.{file.name}") for file in iter_modules(sections.__path__))
+    found: list[ReportSection] = [one for file in files for one in getattr(file, "SECTIONS", ())]
+    return sorted(found, key=lambda one: (one.order, one.anchor))
 
 
 def build(study: Study) -> Document:
@@ -42,7 +29,7 @@ def build(study: Study) -> Document:
     study.results.release(columns_of_signals())
     found = find_sections()
     filled = [
-        Section(one.anchor, one.place.title, one.blocks(study, ledger), one.place.folded)
+        Section(one.anchor, one.title, one.blocks(study, ledger), one.folded)
         for one in track(found, "analyzing results", len(found))
     ]
     study.results.release(columns_of_sections())  # drawing takes memory of its own

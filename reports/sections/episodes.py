@@ -10,11 +10,9 @@ import pandas as pd
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import number, rate, whole
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.cell_pages import anchor
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Example episodes", 125)
 
 RUNS_PER_OUTCOME = 2
 EPISODES_SHOWN = 4
@@ -78,3 +76,6 @@ def _numbered(said: pd.DataFrame) -> str:
         f"({place}) {shorten(text, _LONGEST, placeholder=' ...')} [{reward:g}]"
         for place, (text, reward) in enumerate(pairs, 1)
     )
+
+
+SECTIONS = (ReportSection("episodes", "Example episodes", 125, blocks),)

@@ -10,12 +10,10 @@ from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, fixed, rate, whole
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.sections.cell_pages import anchor, why
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Collapses and errors", 110, folded=False)
 
 _SETTINGS = ["method", "task", "lag", "lr", "seed"]
 _HEADINGS = [*_SETTINGS, "ended as", "updates", "reason"]
@@ -100,3 +98,6 @@ def _set_aside(problem: Problem) -> list[TableCell]:
         TableCell(MISSING),
         TableCell(problem.what),
     ]
+
+
+SECTIONS = (ReportSection("failures", "Collapses and errors", 110, blocks, folded=False),)

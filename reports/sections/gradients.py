@@ -6,12 +6,10 @@ from vcpo_bench.analysis.diagnostics.gradient_sentences import CONTRIBUTIONS, NO
 from vcpo_bench.analysis.findings import NOTE
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Gradients", 140)
 
 _LAYOUT = Layout(
     "contribution_medians",
@@ -40,3 +38,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         *pictures(study, "grad-norm-steps"),
         *(analysis_table(study, ledger, "gradients", _LAYOUT) if recorded else []),
     ]
+
+
+SECTIONS = (ReportSection("gradients", "Gradients", 140, blocks),)

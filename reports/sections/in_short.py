@@ -6,12 +6,10 @@ from vcpo_bench.analysis.comparison.answers import ANSWER, DISAGREEMENT, NEXT
 from vcpo_bench.analysis.comparison.coverage import EXTENT, UNFINISHED
 from vcpo_bench.reports.document import Block, Prose, sentence
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("In short", 5, folded=False)
 
 MOST_ANSWERS = 3
 """Sentences that a first screen holds; with more lags, the other answers stand in the section Ranking."""
@@ -45,3 +43,6 @@ def _answers(study: Study, ledger: Ledger) -> list[Prose]:
         Prose(few, bullets=True),
         Prose([sentence(f"The section Ranking has the answers at all {len(every)} lags.")]),
     ]
+
+
+SECTIONS = (ReportSection("in-short", "In short", 5, blocks, folded=False),)

@@ -8,11 +8,9 @@ from vcpo_bench.analysis.comparison.lm_eval_scores import lm_score_summary
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import interval, rate, whole
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.scoreboard import describe, task_name
 from vcpo_bench.reports.study import ComparisonSetting, Study
-
-PLACE = Place("Scores by lm-eval", 180)
 
 _HEADINGS = ["task", "lr", "lag", "method", "lm-eval task", "metric", "updates", "documents", "seeds", "score", "95%"]
 _CAPTION = (
@@ -59,3 +57,6 @@ def _row(ledger: Ledger, row: pd.Series) -> list[TableCell]:
         TableCell(score.text, score, row["value"]),
         TableCell(interval(row["value_low"], row["value_high"]), sort=width),
     ]
+
+
+SECTIONS = (ReportSection("lm-eval", "Scores by lm-eval", 180, blocks),)

@@ -6,12 +6,10 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD
 from vcpo_bench.analysis.prediction.sentences import AUROC
 from vcpo_bench.reports.document import Block
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.analysis_blocks import Layout, Shown, analysis_table, statements
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Could it have been predicted?", 80, folded=False)
 
 _LAYOUT = Layout(
     "auroc",
@@ -41,3 +39,6 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
         *pictures(study, "auroc-lead"),
         *analysis_table(study, ledger, "auroc", _LAYOUT, here),
     ]
+
+
+SECTIONS = (ReportSection("prediction", "Could it have been predicted?", 80, blocks, folded=False),)

@@ -7,11 +7,9 @@ import pandas as pd
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
 from vcpo_bench.reports.plots.catalog import pictures
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Estimator probe", 200)
 
 _QUANTITIES = {
     "snr": "signal/noise",
@@ -94,3 +92,6 @@ def _row(ledger: Ledger, measured: pd.DataFrame, shown: list[str]) -> list[Table
 
 def _sort(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
+
+
+SECTIONS = (ReportSection("probe", "Estimator probe", 200, blocks),)

@@ -6,10 +6,8 @@ from vcpo_bench.analysis.wording import counted
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import by_size, duration, in_words
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Protocol and environment", 230)
 
 _NOT_SETTINGS = ("key", "method", "staleness", "seed", "lr", "task", "regime")
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version", "control", "partial")
@@ -68,3 +66,6 @@ def _listed(values: list[str]) -> str:
     return (
         ", ".join(named) if sum(map(len, named)) < _READABLE else f"{len(named)} values, from {named[0]} to {named[-1]}"
     )
+
+
+SECTIONS = (ReportSection("protocol", "Protocol and environment", 230, blocks),)

@@ -16,11 +16,9 @@ from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import MISSING, interval, rate
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import ComparisonSetting, Curves, Series, Study
-
-PLACE = Place("Scoreboard", 20, folded=False)
 
 _HEADINGS = [
     "task",
@@ -168,3 +166,6 @@ def task_name(setting: ComparisonSetting) -> str:
 def describe(setting: ComparisonSetting) -> tuple[str, str, str, str]:
     """A setting in words, most general first."""
     return (setting.task, setting.regime, f"lr {rate(setting.lr)}", f"lag {setting.lag}")
+
+
+SECTIONS = (ReportSection("scoreboard", "Scoreboard", 20, blocks, folded=False),)

@@ -8,10 +8,8 @@ from vcpo_bench.records.step_facts import EPISODE_FACTS
 from vcpo_bench.reports.document import Block, Table, TableCell
 from vcpo_bench.reports.formatting import fixed, rate
 from vcpo_bench.reports.numbers import Ledger
-from vcpo_bench.reports.place import Place
+from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.study import Study
-
-PLACE = Place("Turns and calls", 210)
 
 _COLUMNS = tuple(f"episode_{fact}" for fact in EPISODE_FACTS)
 _HEADINGS = ("turns", "calls", "malformed calls", "void turns", "observed tokens", "out of tokens", "out of turns")
@@ -64,3 +62,6 @@ def _row(ledger: Ledger, setting: tuple[object, ...], when: str, steps: pd.DataF
         )
         entries.append(TableCell(known.text, known, sort=value))
     return [*(TableCell(text) for text in named), *entries]
+
+
+SECTIONS = (ReportSection("turns", "Turns and calls", 210, blocks),)

@@ -61,18 +61,20 @@ def test_the_sections_that_ship_stand_in_this_order() -> None:
     anchors = [one.anchor for one in find_sections()]
     assert [anchor for anchor in anchors if anchor in SHIPPED] == SHIPPED
     assert len(set(anchors)) == len(anchors)
-    assert all(one.place.title for one in find_sections())
-    assert sum(not one.place.folded for one in find_sections()) == 9, "what a reader sees without opening anything"
+    assert all(one.title for one in find_sections())
+    assert sum(not one.folded for one in find_sections()) == 9, "what a reader sees without opening anything"
 
 
 def test_a_file_dropped_into_the_folder_is_a_section_at_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = 'from vcpo_bench.reports.place import Place\n\nPLACE = Place("Number of cells", 15)\n'
-    (tmp_path / "cell_count.py").write_text(place + "\n\ndef blocks(study, ledger):\n    return []\n")
+    (tmp_path / "cell_count.py").write_text(
+        "from vcpo_bench.reports.report_section import ReportSection\n"
+        "SECTIONS = [ReportSection('cell-count', 'Number of cells', 15, lambda study, ledger: [])]\n"
+    )
     (tmp_path / "shared_by_sections.py").write_text("")
     monkeypatch.setattr(sections, "__path__", [*sections.__path__, str(tmp_path)])
     found = {one.anchor: one for one in find_sections()}
     assert list(found)[:4] == ["in-short", "cell-count", "scoreboard", "ranking"]
-    assert found["cell-count"].place.title == "Number of cells"
+    assert found["cell-count"].title == "Number of cells"
     assert "shared-by-sections" not in found
