@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 import vcpo_bench
-from vcpo_bench.commands.support.memory import ADVICE, is_out_of_memory
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.streams import prepare_streams
 from vcpo_bench.commands.support.verb_group import VerbGroup
@@ -125,3 +124,18 @@ def refused_platform(name: str) -> str:
 def _at_home(argument: str) -> str:
     flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
     return f"{flag}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument
+
+
+ADVICE = "there is not enough memory; raise the limit of this shell (ulimit -v) or of the job, or use another machine"
+_TEXTS = ("failed to map segment", "Cannot allocate memory", "can't allocate memory", "Unable to allocate")
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was raised from, says that memory ran out, or too little may be used."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        if any(text in str(error) for text in _TEXTS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -61,10 +61,8 @@ def diagnose(
     from vcpo_bench.analysis.diagnosis.references import REFERENCE
     from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
     from vcpo_bench.errors import UsageError
-    from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
-    from vcpo_bench.reports.terminal.diagnosis_index import index_text
-    from vcpo_bench.reports.writers.diagnosis_index import write_index
-    from vcpo_bench.reports.writers.diagnosis_page import write_diagnosis
+    from vcpo_bench.reports.terminal.diagnosis import diagnosis_text, index_text
+    from vcpo_bench.reports.writers.diagnosis_page import write_diagnosis, write_index
 
     failing = [verdict.strip() for verdict in fail_on.split(",") if verdict.strip()]
     if unknown := [verdict for verdict in failing if verdict not in VERDICTS]:

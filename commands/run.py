@@ -10,13 +10,23 @@ import typer
 from vcpo_bench.bench.policies.pretrained.wheels import OFFLINE
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.model_defaults import with_fitting_passes, with_model_defaults
-from vcpo_bench.commands.support.remember_server import remember_server
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
 from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, export, plan, read_means, show_commands, train
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.settings import CellSettings
+
+
+def remember_server(ctx: typer.Context) -> None:
+    """Put the address that was typed where workers read it; one from the environment is there already.
+
+    Args:
+        ctx: The call.
+    """
+    source = ctx.get_parameter_source("url")
+    if ctx.params["url"] and source is not None and source.name != "ENVIRONMENT":
+        os.environ["VCPO_BENCH_VLLM_URL"] = ctx.params["url"]
 
 
 def run(

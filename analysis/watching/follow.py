@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from vcpo_bench import records
-from vcpo_bench.analysis.logs import LoggedRun, read_run
-from vcpo_bench.analysis.logs.append import first_step, with_past
+from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.logs.find import find_sources
 from vcpo_bench.analysis.logs.names import AUTO
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Resume
+from vcpo_bench.analysis.logs.run import LoggedRun, Series
 from vcpo_bench.errors import UsageError, VcpoBenchError
 
 Signature = tuple[tuple[str, int, int, int], ...]
@@ -161,3 +163,24 @@ def _signature(path: Path) -> Signature:
             continue
         found.append((str(one), facts.st_ino, facts.st_size, facts.st_mtime_ns))
     return tuple(found)
+
+
+def with_past(past: LoggedRun, now: LoggedRun) -> LoggedRun:
+    """A reading of a log, behind the steps of an earlier one that come before it."""
+    began = first_step(now)
+    series = dict(now.series)
+    for name, old in past.series.items():
+        kept = old.steps < began
+        steps, values = old.steps[kept], old.values[kept]
+        new = series.get(name)
+        if new is not None:
+            joined = np.concatenate([steps, new.steps]), np.concatenate([values, new.values])
+            series[name] = replace(new, steps=joined[0], values=joined[1])
+        elif steps.size:
+            series[name] = Series(old.column, old.source, old.logged_as, steps, values)
+    return replace(now, series=series, resumes=(*past.resumes, *now.resumes))
+
+
+def first_step(run: LoggedRun) -> float:
+    """The smallest step of any column; NaN where there is none."""
+    return min((float(one.steps[0]) for one in run.series.values() if one.steps.size), default=float("nan"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 import torch
@@ -18,10 +18,9 @@ from vcpo_bench.bench.stack.gradients import StackedGradients
 from vcpo_bench.bench.stack.network import StackedNetwork
 from vcpo_bench.bench.stack.passes import NormPasses, Passes, PlainPasses
 from vcpo_bench.bench.stack.scoring import score
-from vcpo_bench.bench.stack.step import clip, observe
 from vcpo_bench.bench.stack.weights import StackedWeights
 from vcpo_bench.bench.training.learner import Learner
-from vcpo_bench.bench.training.learner_step import NO_STEP, LearnerStep, StepMade
+from vcpo_bench.bench.training.learner_step import GRAD_CLIP, NO_STEP, LearnerStep, StepMade
 from vcpo_bench.bench.trajectories import Responses, Trajectories
 from vcpo_bench.methods import NonFiniteEvidence, Update
 
@@ -130,3 +129,34 @@ class StackedLearner:
                 )
             )
         return found
+
+
+def observe(
+    weights: StackedWeights, learners: Sequence[Learner], answers: Sequence[Answer]
+) -> tuple[list[Mapping[str, float]], list[bool]]:
+    """Let diagnostics and methods that replace the gradient see it, cell by cell, where there are any.
+
+    Returns:
+        What was measured of each cell, and whether it still has a gradient.
+    """
+    measured: list[Mapping[str, float]] = [{} for _ in learners]
+    moves = [True] * len(learners)
+    for cell, (learner, given) in enumerate(zip(learners, answers, strict=True)):
+        if isinstance(given, Update) and (learner.settings.diagnostics or learner.method.combine):
+            weights.share_gradient(cell)
+            measured[cell] = learner.observe_gradient()
+            moves[cell] = weights.take_gradient(cell)
+    return measured, moves
+
+
+@torch.no_grad()
+def clip(weights: StackedWeights) -> list[float]:
+    """Clip the gradient of every cell to `GRAD_CLIP`, as `clip_grad_norm_` does; the norms before."""
+    gradients = weights.gradients()
+    parts = [torch.linalg.vector_norm(gradient.flatten(1), dim=1) for gradient in gradients]
+    norms = torch.linalg.vector_norm(torch.stack(parts, 1), dim=1)
+    factors = (GRAD_CLIP / (norms + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(factors.view(-1, *[1] * (gradient.dim() - 1)))
+    found: list[float] = norms.tolist()
+    return found

@@ -5,10 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.commands.support.plain_help import PlainHelp
+from typer.core import TyperCommand
+
 from vcpo_bench.commands.support.streams import OUTPUT
 from vcpo_bench.errors import DiskFullError, UsageError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
+
+_SWITCHES = ("help", "install_completion", "show_completion")
+"""Switches that are not ours."""
+
+
+def hide_types(parameters: list[Any]) -> None:
+    """Let arguments and switches show no type: their metavar, or their name, says what they are."""
+    for parameter in parameters:
+        if parameter.param_type_name == "argument" or parameter.name in _SWITCHES:
+            parameter.display_type_rich = lambda **_: None
+
+
+class PlainHelp(TyperCommand):
+    """A verb whose help shows no types."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        hide_types(self.get_params(ctx))
+        super().format_help(ctx, formatter)
 
 
 class VerbCommand(PlainHelp):

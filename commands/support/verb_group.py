@@ -7,8 +7,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from vcpo_bench.commands.support.plain_help import hide_types
 from vcpo_bench.commands.support.verb import GROUPS, as_command, find_verbs, folder_of, load_verb, verb_names
+from vcpo_bench.commands.support.verb_command import hide_types
 from vcpo_bench.errors import UsageError
 
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import call
 from patience import within
 
-from vcpo_bench.commands.support.memory import ADVICE, is_out_of_memory
+from vcpo_bench.cli import ADVICE, is_out_of_memory
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files import parquet
 

@@ -10,7 +10,7 @@ from command_line import call
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
+from vcpo_bench.bench.outside.lm_eval.evaluate import write_scores
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import write_sealed

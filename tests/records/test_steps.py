@@ -33,7 +33,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.records.settings import CellSettings
-from vcpo_bench.bench.outside.mirror.history import history
+from vcpo_bench.bench.outside.mirror.follow import history
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 
 settings = CellSettings(steps=2, prompts=2, responses=3, record="diagnostics")

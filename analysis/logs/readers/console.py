@@ -10,10 +10,34 @@ import re
 from pathlib import Path
 
 from vcpo_bench.analysis.logs.encoding import encoding_of
+from vcpo_bench.analysis.logs.names import step_names
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.labelled_lines import LabelledLines
-from vcpo_bench.analysis.logs.readers.pasted_table import PastedTable
 from vcpo_bench.analysis.logs.rows import LogRows
+from vcpo_bench.analysis.logs.values import number
+
+_LEAST = 3
+"""Cells of a row: a step and two values."""
+
+
+class PastedTable:
+    """Takes the lines of a text one after another and gives those that are rows below a header."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def take(self, line: str) -> dict[str, str]:
+        """The row that a line holds; empty for a header, a rule, and lines that are no part of a table."""
+        cells = [cell.strip() for cell in line.strip().strip("|").split("\t" if "\t" in line else "|")]
+        if len(cells) < _LEAST:
+            return {}
+        numbers = sum(number(cell) is not None for cell in cells)
+        if not numbers and any(cell in step_names() for cell in cells):
+            self._names = [cell.replace(" / ", "/") for cell in cells]  # notebooks show names with spaces
+        elif numbers and len(cells) == len(self._names):
+            return {name: cell for name, cell in zip(self._names, cells, strict=True) if name and cell}
+        return {}
+
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")

@@ -12,11 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from vcpo_bench.bench.cells.parquet_table import arrow_schema
+from vcpo_bench.bench.cells.results_folder import WRITER
 from vcpo_bench.bench.outside.lm_eval.checkpoints import KeptCheckpoint, find_checkpoints
 from vcpo_bench.bench.outside.lm_eval.own_tasks import Config, own_names, own_tasks
-from vcpo_bench.bench.outside.lm_eval.scores_table import Score, write_scores
-from vcpo_bench.errors import UsageError, how_to_install
+from vcpo_bench.errors import DamagedResultError, UsageError, how_to_install
+from vcpo_bench.files.claims import Claim
+from vcpo_bench.files.folders import made, refuse_link
+from vcpo_bench.files.parquet import read_parquet, write_parquet
 from vcpo_bench.progress import track
+from vcpo_bench.records import LM_EVAL_SCORES, SCORES_FOLDER
 
 OWN = "own"
 """Stands for the cell's own task, greedy and sampled."""
@@ -187,3 +194,29 @@ def scores_of(results: Any, step: int) -> list[Score]:
                 }
             )
     return scores
+
+
+Score = dict[str, Any]
+"""A row of `records.LM_EVAL_SCORES`."""
+
+
+def write_scores(results: Path, key: str, scores: Sequence[Score]) -> Path:
+    """Add the scores of a cell, replacing those of the same checkpoint and task. The file is replaced atomically.
+
+    Raises:
+        UsageError: The file there cannot be read, or a link stands in for its folder.
+    """
+    folder = made(results, SCORES_FOLDER)
+    path = folder / f"{key}.parquet"
+    schema = arrow_schema(LM_EVAL_SCORES, "basic")
+    new = {(score["step"], score["task"]) for score in scores}
+    refuse_link(folder / WRITER)
+    with Claim(folder / WRITER):
+        try:
+            old = list(read_parquet(path).to_pylist()) if path.exists() else []
+        except (OSError, DamagedResultError) as error:
+            raise UsageError(f"{path} cannot be read; move it away and score again") from error
+        rows = [row for row in old if (row["step"], row["task"]) not in new] + list(scores)
+        rows.sort(key=lambda row: (row["step"], row["task"], row["metric"], row["filter"]))
+        write_parquet(path, pa.Table.from_pylist(rows, schema=schema), below=results)
+    return path

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from vcpo_bench.bench.outside.lm_eval.rewards import of_responses
 from vcpo_bench.bench.tasks.text import Item, text_task
 from vcpo_bench.naming.grammar import first_name
 
@@ -46,3 +45,19 @@ def score(document: Mapping[str, str], results: Sequence[Any]) -> dict[str, floa
 
 
 _task = cache(text_task)
+
+
+def of_responses(results: Sequence[Any], reward: Callable[[str], float]) -> dict[str, float]:
+    """Metrics of a document.
+
+    Args:
+        results: What lm-eval passes: one response, or a list with all of them.
+        reward: Reward of a response.
+
+    Returns:
+        `reward` (mean) and, of several responses, `any_right` (largest reward).
+    """
+    if not isinstance(results[0], list):
+        return {"reward": reward(results[0])}
+    rewards = [reward(response) for response in results[0]]
+    return {"reward": sum(rewards) / len(rewards), "any_right": max(rewards)}

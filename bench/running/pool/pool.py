@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,8 +18,40 @@ from vcpo_bench.bench.running.cell_job import MAX_DEATHS, CellJob
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool.heartbeat import POLL_SECONDS, Heartbeat, RunningClock
 from vcpo_bench.bench.running.pool.worker import work
-from vcpo_bench.bench.running.pool.worker_exit import WorkerExit
 from vcpo_bench.errors import DiskFullError
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerExit:
+    """The end of a worker process.
+
+    Attributes:
+        exitcode: Its exit code; negative for a signal.
+        traceback: What it raised, where it could still say so; else empty.
+        silent: Seconds without a heartbeat after which it was killed as hung; 0: it was not killed for that.
+    """
+
+    exitcode: int | None
+    traceback: str = ""
+    silent: float = 0.0
+
+    @property
+    def cause(self) -> str:
+        """The cause in one phrase."""
+        if self.silent:
+            return f"no heartbeat for {self.silent:g} s"
+        if self.traceback:
+            return self.traceback.strip().splitlines()[-1]
+        if self.exitcode is not None and self.exitcode < 0:
+            return signal.Signals(-self.exitcode).name
+        return f"exit code {self.exitcode}"
+
+    @property
+    def advice(self) -> str:
+        """The likely reason, and what to do; empty where nothing is known."""
+        if not self.silent and self.exitcode == -signal.SIGKILL:
+            return "; most likely the machine ran out of memory: use fewer --jobs, --prompts or --responses"
+        return ""
 
 
 @dataclass(slots=True)

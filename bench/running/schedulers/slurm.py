@@ -8,7 +8,8 @@ import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,7 +22,6 @@ from vcpo_bench.bench.running.schedulers.loop.job import Job, run_job
 from vcpo_bench.bench.running.schedulers.loop.launch_file import FOLDER, tag_of
 from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Scheduler
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
-from vcpo_bench.bench.running.schedulers.slurm_reasons import why_pending
 from vcpo_bench.bench.running.schedulers.slurm_time_limit import TimeLimit
 from vcpo_bench.errors import UsageError, how_to_install
 from vcpo_bench.files.folders import made
@@ -247,3 +247,36 @@ def _begin(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 def _answer(command: Sequence[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=ANSWER_SECONDS).stdout
+
+
+_BUSY = {"Resources", "Priority", "None"}
+_LATER = {"Dependency", "BeginTime", "JobArrayTaskLimit"}
+_HELD = {"JobHeldUser", "JobHeldAdmin", "launch failed requeued held"}
+
+
+def why_pending(reasons: Iterable[str]) -> str:
+    """One line on the jobs that wait.
+
+    Args:
+        reasons: Reason of each, as `squeue --format=%r` says it.
+
+    Returns:
+        The most frequent reasons, and what to do about the first that waiting does not end; empty: no job waits.
+    """
+    counts = Counter(reasons).most_common()
+    if not counts:
+        return ""
+    listed = ", ".join(f"{reason} ({count})" for reason, count in counts[:3])
+    return f"squeue says: {listed}; {_advice([reason for reason, _ in counts])}"
+
+
+def _advice(reasons: list[str]) -> str:
+    stuck = [reason for reason in reasons if reason not in _BUSY | _LATER]
+    if not stuck:
+        return "they wait for others: nothing is wrong" if _LATER & {*reasons} else "the cluster is busy: they wait"
+    if stuck[0] in _HELD:
+        return "held jobs wait until scontrol release JOB, with a number that squeue lists"
+    return (
+        f"{stuck[0]} may never change: press Ctrl-C, correct --launcher-config, and give the command again "
+        "(scontrol show job JOB says what a job asks for)"
+    )

@@ -21,9 +21,8 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.outside.lm_eval import text_documents
 from vcpo_bench.bench.outside.lm_eval.checkpoints import find_checkpoints, load_trained
-from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells
+from vcpo_bench.bench.outside.lm_eval.evaluate import Scoring, evaluate_cells, write_scores
 from vcpo_bench.bench.outside.lm_eval.own_tasks import own_names, own_tasks
-from vcpo_bench.bench.outside.lm_eval.scores_table import write_scores
 from vcpo_bench.bench.policies.warm_start import load_warm_start
 from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.tasks import TASKS, token_task

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.outside.mirror import process
-from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
-from vcpo_bench.bench.outside.mirror.history import history
+from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror, history
 from vcpo_bench.bench.outside.mirror.process import Mirror, mirror_folder
 from vcpo_bench.bench.outside.trackers.wandb import Wandb, WandbConnection
 from vcpo_bench.cli import app
@@ -175,7 +174,7 @@ def test_a_checkpoint_that_vanishes_while_it_is_read_is_waited_for(make_results,
             path.unlink()
         return seal
 
-    monkeypatch.setattr("vcpo_bench.bench.outside.mirror.history.seal_beside", vanish)
+    monkeypatch.setattr("vcpo_bench.bench.outside.mirror.follow.seal_beside", vanish)
     mirror.update()
     assert kept
     assert wandb.rows == {}

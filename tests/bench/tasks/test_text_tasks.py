@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from functools import cache
+from importlib.metadata import PackageNotFoundError
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,6 @@ from vcpo_bench.bench.tasks.text import Item, TextTask, text_task
 from vcpo_bench.bench.tasks.text.gsm8k import Gsm8k, marked_number
 from vcpo_bench.bench.tasks.text.items.data_task import DataTask
 from vcpo_bench.bench.tasks.text.items.item_stream import ItemStream
-from vcpo_bench.bench.tasks.text.scoring import judges
 from vcpo_bench.errors import UsageError
 
 EXPRESSIONS = [
@@ -199,9 +199,9 @@ def test_arithmetic_lengths_vary_and_the_answer_is_the_value() -> None:
 
 def test_a_judge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(package: str) -> str:
-        raise judges.PackageNotFoundError(package)
+        raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(judges, "version", missing)
+    monkeypatch.setattr("vcpo_bench.bench.tasks.text.math.version", missing)
     with pytest.raises(UsageError, match="pip install math-verify"):
         text_task("math(data=sample,judge=math-verify)")
     assert text_task("math(data=sample,judge=own)").canonical == "math(data=sample)"

@@ -8,8 +8,8 @@ import pytest
 from pool_jobs import Log, children, jobs
 
 from vcpo_bench.bench.running.pool import heartbeat, pool
+from vcpo_bench.bench.running.pool.pool import WorkerExit
 from vcpo_bench.bench.running.pool.worker import worker_device
-from vcpo_bench.bench.running.pool.worker_exit import WorkerExit
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.records import CELL_FILE, PARTIAL_SUFFIX
 
