@@ -11,7 +11,7 @@ import stacked_on_mock
 import torch
 from stacked_cells import cell, recorded
 
-from vcpo_bench.bench.stack import learner, step
+from vcpo_bench.bench.stack import learner
 from vcpo_bench.bench.stack.batched_norms import BatchedNormPasses
 from vcpo_bench.bench.stack.gradients import StackedGradients
 from vcpo_bench.bench.stack.learner import StackedLearner
@@ -128,7 +128,7 @@ def test_gradients_that_are_not_finite_are_kept_from_diagnostics() -> None:
             tensor.grad[1] = (math.nan, 1.0, 2.0, -math.inf)[turn]
         for ours, theirs in zip(stacks[1].weights.tensors.values(), stacks[0].weights.tensors.values(), strict=True):
             ours.grad = theirs.grad.clone()
-        expected = step.observe(stacks[0].weights, stacks[0].learner.learners, answers)
+        expected = learner.observe(stacks[0].weights, stacks[0].learner.learners, answers)
         measured, moves = StackedGradients(stacks[1].weights, stacks[1].learner.learners).observe(answers)
         assert moves == expected[1] == [True, turn != 2, True]  # cell 1 repeats its direction at the third turn
         for ours, theirs in zip(measured, expected[0], strict=True):
