@@ -19,7 +19,7 @@ KEYS, SCRIPT, CONFIGURATIONS = "cells.txt", "run.sh", "configurations"
 TEXT = """#!/bin/sh
 # Runs one cell of this folder, or goes on with it: ./run.sh N [MODEL]
 # N is a line of cells.txt. MODEL is the folder of the language model, where it is not that of the plan.
-# As an array job of Slurm, from this folder: sbatch --array=1-{count} --gpus={gpus} run.sh
+# As an array job of Slurm, from this folder: sbatch --array=1-{count} --nodes=1{gpus} run.sh
 here=$(cd "$(dirname "$0")" && pwd)
 [ -f "$here/cells.txt" ] || here=$SLURM_SUBMIT_DIR  # Slurm runs a copy of this file
 key=$(sed -n "${{1:-$SLURM_ARRAY_TASK_ID}}p" "$here/cells.txt")
@@ -65,7 +65,8 @@ def _configuration(cell: PlannedCell, keep_every: int) -> list[str]:
 
 
 def _write_scripts(cells: Sequence[PlannedCell], out: Path) -> None:
-    gpus = max((cell.config.parts.trainer.ranks for cell in cells), default=1)
+    needed = max((cell.config.parts.trainer.ranks for cell in cells if cell.config.device != "cpu"), default=0)
+    gpus = f" --gpus-per-node={needed}" if needed else ""
     write_bytes(out / KEYS, "".join(f"{cell.key}\n" for cell in cells).encode())
     write_bytes(out / SCRIPT, TEXT.format(count=len(cells), gpus=gpus).encode())
     (out / SCRIPT).chmod(0o755)

@@ -39,6 +39,7 @@ def test_a_folder_travels_is_filled_and_comes_back(tmp_path: Path) -> None:
     keys = (there / "cells.txt").read_text().splitlines()
     assert len(keys) == 2
     assert not any((there / "cells").glob("*"))
+    assert "sbatch --array=1-2 --nodes=1 run.sh\n" in (there / "run.sh").read_text(), "on a CPU no GPU is asked for"
     first = run(there / "run.sh", "1")
     assert first.returncode == 0, first.stderr
     copy = tmp_path / "spool.sh"
