@@ -1,5 +1,6 @@
 """Installed once, installed again, installed editable: only `vcpo_bench` can be imported, and only what there is."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,18 @@ def test_the_command_works_from_another_folder(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=within(60))
     assert "run" in done.stdout
     assert "show" in done.stdout
+
+
+def commit_of(folder: Path) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-qm", "all")):
+        subprocess.run(["git", *words], cwd=folder, check=True, timeout=within(60))
+    return subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=folder, text=True, timeout=within(60)).strip()
+
+
+@pytest.mark.slow
+def test_an_installed_package_says_its_commit(source: Path, environment) -> None:
+    commit = commit_of(source)
+    environment.install(source)
+    recorded = json.loads((environment.site / "vcpo_bench" / "built_from.json").read_text())
+    assert recorded == {"commit": commit, "uncommitted": False}

@@ -27,18 +27,15 @@ def length(story: Story) -> Cause | None:
     case.take(story.rose("truncated_share"))
     if story.has("length_mean"):
         start = story.start("length_mean")
-        gone = story.first_below("length_mean", start / SHORTER)
-        if gone is not None:
-            said = f"{story.label('length_mean')} is below a third of its start, {start:.3g}, {story.when(gone)}"
-            case.supports(gone, said, "length down")
-        step = story.first_above("length_mean", LONGER * start)
-        if step is not None:
-            said = f"{story.label('length_mean')} is above twice its start, {start:.3g}, {story.when(step)}"
-            case.supports(step, said, "length up")
+        gone, grown = (
+            story.first_below("length_mean", start / SHORTER),
+            story.first_above("length_mean", LONGER * start),
+        )
+        case.past("length_mean", gone, f"below a third of its start, {start:.3g},", "length down")
+        case.past("length_mean", grown, f"above twice its start, {start:.3g},", "length up")
     step = story.first_above("truncated_share", TRUNCATED)
     if step is not None and story.start("truncated_share") < TRUNCATED:
-        said = f"{story.label('truncated_share')} is above {TRUNCATED:.0%} {story.when(step)}"
-        case.supports(step, said, "truncation up")
+        case.past("truncated_share", step, f"above {TRUNCATED:.0%}", "truncation up")
     case.opposes(story.stayed("truncated_share"), story.stayed("length_mean"))
     return case.close()
 
@@ -77,9 +74,7 @@ def zero_variance(story: Story) -> Cause | None:
     case = Case(story, "zero-variance groups")
     case.take(story.rose("zero_variance_share"))
     step = story.first_above("zero_variance_share", NO_SIGNAL)
-    if step is not None:
-        said = f"{story.label('zero_variance_share')} is above {NO_SIGNAL:.0%} {story.when(step)}"
-        case.supports(step, said, "share of equal groups up")
+    case.past("zero_variance_share", step, f"above {NO_SIGNAL:.0%}", "share of equal groups up")
     case.take(story.fell("reward_std"))
     case.opposes(story.stayed("zero_variance_share"), story.stayed("reward_std"))
     if story.first_above("reward", SOLVED) is not None and story.between_0_and_1("reward"):

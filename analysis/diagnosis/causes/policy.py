@@ -21,9 +21,7 @@ def entropy(story: Story) -> Cause | None:
     case.take(story.departed("entropy"))
     start = story.start("entropy")
     step = story.first_below("entropy", ENTROPY_LEFT * start) if start > 0 else None
-    if step is not None:
-        said = f"{story.label('entropy')} is below a fifth of its start, {start:.3g}, {story.when(step)}"
-        case.supports(step, said, "entropy down")
+    case.past("entropy", step, f"below a fifth of its start, {start:.3g},", "entropy down")
     case.opposes(story.stayed("entropy"))
     return case.close()
 

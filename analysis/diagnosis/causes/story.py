@@ -157,6 +157,11 @@ class Case:
         if departure is not None:
             self.supports(departure.step, self.story.moved(departure), self.story.sign(departure))
 
+    def past(self, column: str, step: float | None, limit: str, sign: str, meaning: str = "") -> None:
+        """Add that a column is past a limit from a step on, and what that means; None: it never is."""
+        if step is not None:
+            self.supports(step, f"{self.story.label(column)} is {limit} {self.story.when(step)}{meaning}", sign)
+
     def opposes(self, *sentences: str) -> None:
         """Add counter-evidence; empty sentences are left out."""
         self._against += [one for one in sentences if one]

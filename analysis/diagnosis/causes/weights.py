@@ -11,15 +11,7 @@ from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause, Departu
 
 LAG = ("lag_mean", "lag_max")
 KL = ("kl_mu_theta_k3", "kl_mu_theta_k1")
-SPREAD_UP = (
-    *KL,
-    "log_weight_var",
-    "log_weight_max",
-    "max_share",
-    "pareto_k",
-    "chi2_seq",
-    "chi2_token",
-)
+SPREAD_UP = (*KL, "log_weight_var", "log_weight_max", "max_share", "pareto_k", "chi2_seq", "chi2_token")
 SPREAD_DOWN = ("ess_ratio", "ess_ratio_used", "token_ess_ratio")
 GAP_UP, GAP_DOWN = ("logp_gap", "prob_gap"), ("prob_correlation",)
 
@@ -47,8 +39,7 @@ def lag_and_weights(story: Story) -> Cause | None:
         case.take(one)
     known = [column for column in LAG if story.has(column)]
     low = None if story.fell("ess_ratio") else story.first_below("ess_ratio", LOW_ESS)
-    if low is not None:
-        case.supports(low, f"{story.label('ess_ratio')} is below {LOW_ESS:g} {story.when(low)}", "ESS down")
+    case.past("ess_ratio", low, f"below {LOW_ESS:g}", "ESS down")
     if known and not lag and not _old(story):
         case.opposes(story.stayed(known[0]) or "the lag did not grow")
         if story.start(known[0]) <= 0:
@@ -108,31 +99,13 @@ def lost_support(story: Story) -> Cause | None:
     if support_lost_at(story) is None:
         return None
     case = Case(story, LOST_SUPPORT)
-    readings = (
-        (
-            story.first_below("chi2_seq", LOST_CHI2),
-            "chi2_seq",
-            f"below {LOST_CHI2:g}",
-            ": no weight is left, not health",
-        ),
-        (
-            _mean_lost_at(story),
-            "weight_mean",
-            f"below {LOST_WEIGHT:g}",
-            ": it should be near 1",
-        ),
-        (story.first_above("kl_mu_theta_k3", LOST_KL), "kl_mu_theta_k3", f"above {LOST_KL:g} nats per token", ""),
-        (story.first_above("kl_mu_theta_k1", LOST_KL), "kl_mu_theta_k1", f"above {LOST_KL:g} nats per token", ""),
-        (
-            story.first_below("prob_correlation", LOST_CORRELATION),
-            "prob_correlation",
-            f"below {LOST_CORRELATION:g}",
-            "",
-        ),
-    )
-    for step, column, limit, meaning in readings:
-        if step is not None:
-            case.supports(step, f"{story.label(column)} is {limit} {story.when(step)}{meaning}", "support lost")
+    sign, empty = "support lost", ": no weight is left, not health"
+    case.past("chi2_seq", story.first_below("chi2_seq", LOST_CHI2), f"below {LOST_CHI2:g}", sign, empty)
+    case.past("weight_mean", _mean_lost_at(story), f"below {LOST_WEIGHT:g}", sign, ": it should be near 1")
+    for column in KL:
+        case.past(column, story.first_above(column, LOST_KL), f"above {LOST_KL:g} nats per token", sign)
+    step = story.first_below("prob_correlation", LOST_CORRELATION)
+    case.past("prob_correlation", step, f"below {LOST_CORRELATION:g}", sign)
     for column in GAP_UP:
         case.take(story.rose(column))
     case.opposes(story.stayed("kl_mu_theta_k3"))
@@ -146,11 +119,10 @@ def support_lost_at(story: Story) -> float | None:
     """
     gone = [story.first_below("chi2_seq", LOST_CHI2), _mean_lost_at(story)]
     distances = [
-        story.first_above("kl_mu_theta_k3", LOST_KL),
-        story.first_above("kl_mu_theta_k1", LOST_KL),
+        *(story.first_above(column, LOST_KL) for column in KL),
         story.first_below("prob_correlation", LOST_CORRELATION),
     ]
-    measured = any(map(story.has, ("kl_mu_theta_k3", "kl_mu_theta_k1", "prob_correlation")))
+    measured = any(map(story.has, (*KL, "prob_correlation")))
     without_weight = [step for step in gone if step is not None]
     apart = [step for step in distances if step is not None]
     if not without_weight or (measured and not apart):

@@ -1,8 +1,9 @@
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from alarm_episodes import AlarmEpisode, episodes
+from numpy.typing import ArrayLike
 
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.episodes import REFRACTORY, beginnings
@@ -138,3 +139,21 @@ def test_alarms_close_together_are_one_episode() -> None:
     assert episodes(alarms, refractory=4) == [AlarmEpisode(0, 3), AlarmEpisode(8, 8), AlarmEpisode(20, 21)]
     assert episodes(alarms, refractory=0) == [AlarmEpisode(i, i) for i in (0, 3, 8, 20, 21)]
     assert episodes(np.zeros(4, dtype=bool), refractory=5) == []
+
+
+class AlarmEpisode(NamedTuple):
+    """Alarms close together, counted as one: the positions of the first and the last of them."""
+
+    first: int
+    last: int
+
+
+def episodes(alarms: ArrayLike, refractory: int) -> list[AlarmEpisode]:
+    """Merge alarms [S]: one at most `refractory` updates after the one before belongs to its episode."""
+    found: list[AlarmEpisode] = []
+    for at in np.flatnonzero(np.asarray(alarms, dtype=bool)).tolist():
+        if found and at - found[-1].last <= refractory:
+            found[-1] = AlarmEpisode(found[-1].first, at)
+        else:
+            found.append(AlarmEpisode(at, at))
+    return found

@@ -1,11 +1,14 @@
-"""Linear layers: which form is cheaper, and a weight that is stored the other way round and tied."""
+"""Linear layers: the cheaper form, a tied weight stored the other way round, and how rows are found."""
+
+from dataclasses import replace
 
 import pytest
 import torch
-from score_norms_net import D, Net, V, check_net
+from score_norms_net import B, D, Net, T, V, check_net, log_softmax_of, some_tokens
+from score_norms_oracle import slow_norms
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms import linear
+from vcpo_bench.bench.score_norms import ScoreNorms, linear
 from vcpo_bench.bench.score_norms.linear import gram, gram_is_cheaper
 from vcpo_bench.bench.score_norms.rules import inner_products
 
@@ -62,3 +65,26 @@ def test_an_embedding_that_also_mixes_tokens() -> None:
     model.middle.append(Conv1D(model.tokens.weight))
     norms = check_net(model)
     assert "tokens+middle.2" in norms.layers()
+
+
+@pytest.mark.parametrize("trajectories", [1, 3])
+def test_trajectories_of_one_token(trajectories: int) -> None:
+    torch.manual_seed(0)
+    model = Net(nn.Sequential(nn.LayerNorm(D), nn.Linear(D, D)))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, some_tokens()[:trajectories, :1])
+    expected = slow_norms(model, logp.sum(1))
+    torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-5, atol=0)
+
+
+def test_only_layers_with_one_trajectory_per_row_say_how_long_rows_are() -> None:
+    model = Net(nn.Linear(D, D))
+    norms = ScoreNorms(model)
+    with norms.record():
+        logp = log_softmax_of(model, some_tokens())
+    (first, *_), shown = norms._tape.uses, ((B, T + 2), (1, B * T), (B,), (T, B))
+    layout = norms._layout([replace(first, shape=torch.Size(shape)) for shape in shown], logp, None)
+    assert layout.lengths == {T, T + 2}
+    assert layout.kind(torch.Size([1, B * T])) == "flat"
+    assert layout.kind(torch.Size([1, B * B * T])) == ""
