@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -29,8 +28,8 @@ SUMMARY_SECONDS = 10.0
 BAR_WIDTH = 14
 
 
-class View(Protocol):
-    """Receives the events of a run, in order, from one thread."""
+class View:
+    """Receives the events of a run, in order, from one thread. This one shows nothing."""
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
         """The run begins.
@@ -56,29 +55,7 @@ class View(Protocol):
         """The run is over: no more events."""
 
 
-class QuietView:
-    """Shows nothing."""
-
-    def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """Ignored."""
-
-    def started(self, key: str, label: str, steps: int) -> None:
-        """Ignored."""
-
-    def progress(self, key: str, step: int, reward: float, ess: float) -> None:
-        """Ignored."""
-
-    def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
-        """Ignored."""
-
-    def message(self, text: str) -> None:
-        """Ignored."""
-
-    def close(self) -> None:
-        """Ignored."""
-
-
-class PlainView:
+class PlainView(View):
     """Plain lines for logs and pipes: one when a cell starts or ends, and a summary that says something new.
 
     It comes at most every 10 seconds.
@@ -126,7 +103,7 @@ class PlainView:
         self._console.print(Text(text), soft_wrap=True)
 
 
-class LiveView:
+class LiveView(View):
     """A table of the running cells, redrawn in place, above a line of counts and the time left."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
@@ -198,7 +175,7 @@ def make_view(quiet: bool, console: Console) -> View:
         console: Where to print. A console that is no terminal, or a dumb one (`TERM=dumb`), gets plain lines.
     """
     if quiet:
-        return QuietView()
+        return View()
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console)
     return PlainView(console)

@@ -44,6 +44,10 @@ def refused(*arguments: str) -> str:
         ("methods: {1: 2}", "--methods does not take"),
         ("!!python/object/apply:os.system [id]", "invalid YAML"),
         ("- methods", "must contain lines such as"),
+        ("- clip\n", "methods: vcpo,clip"),
+        ("methods: [clip\n", "line 2, column 1"),
+        ("metods: clip\n", "did you mean methods"),
+        ("steps: soon\n", "--steps"),
         ("methods: clip\nlr: 1e-3\nmethods: vcpo", "invalid YAML"),
     ],
 )

@@ -17,24 +17,6 @@ def test_the_saved_configuration_plans_the_same_cells_and_a_typed_flag_wins(fini
     assert "5 cells, 2 to run" in more.output, more.output
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("methods: [clip\n", "line 2, column 1"),
-        ("metods: clip\n", "did you mean methods"),
-        ("steps: soon\n", "--steps"),
-        ("- clip\n", "methods: vcpo,clip"),
-    ],
-)
-def test_bad_configuration_files(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text(text)
-    result = call("run", "--config", str(path), "--out", str(tmp_path / "out"))
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 def test_off_is_a_word_although_yaml_reads_it_as_false(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("record: basic\nstack: off\n")

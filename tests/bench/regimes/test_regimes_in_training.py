@@ -56,17 +56,23 @@ def steps(subject: Trainer) -> dict[str, list]:
     return {name: values for name, values in columns.items() if not name.startswith("seconds")}
 
 
-def consumed(subject: Trainer) -> list[Trajectories]:
-    """Advance to the end and keep what each update consumed."""
-    batches, update = [], subject.learner.update
+def watched(subject: Trainer) -> tuple[dict[int, TinyPolicy], list[Trajectories]]:
+    """The policy before each update of a run, by update, and what each consumed."""
+    snapshots, batches, update = {}, [], subject.learner.update
 
     def spy(batch: Trajectories, now: int):
+        snapshots[now] = copy.deepcopy(subject.policy)
         batches.append(batch)
         return update(batch, now)
 
     subject.learner.update = spy  # type: ignore[method-assign]
     run(subject)
-    return batches
+    return snapshots, batches
+
+
+def consumed(subject: Trainer) -> list[Trajectories]:
+    """What each update of a run consumed."""
+    return watched(subject)[1]
 
 
 def logp(policy: TinyPolicy, batch: Trajectories) -> torch.Tensor:
@@ -145,16 +151,7 @@ def test_every_regime_uses_the_prompts_and_the_noise_of_the_batch() -> None:
 
 def test_random_lag_equals_a_snapshot_of_old_weights() -> None:
     """Each trajectory has the log-probabilities of the explicit weights its version names."""
-    subject = trainer("random(unit=trajectory)", 3, lr=3e-3)
-    snapshots, batches, update = {}, [], subject.learner.update
-
-    def spy(batch: Trajectories, now: int):
-        snapshots[now] = copy.deepcopy(subject.policy)
-        batches.append(batch)
-        return update(batch, now)
-
-    subject.learner.update = spy  # type: ignore[method-assign]
-    run(subject)
+    snapshots, batches = watched(trainer("random(unit=trajectory)", 3, lr=3e-3))
     seen = set()
     for batch in batches:
         for version in batch.version.unique().tolist():
@@ -168,17 +165,7 @@ def test_random_lag_equals_a_snapshot_of_old_weights() -> None:
 @pytest.mark.parametrize("cache", ["recompute", "keep"])
 def test_inflight_reports_the_policy_that_drew_each_token(cache: str) -> None:
     """With a recomputed cache each token is exactly that of its version; with a kept one it is a hybrid's."""
-    subject = trainer(f"inflight(cache={cache})", 5, task="walk", lr=3e-3)
-    snapshots, update = {}, subject.learner.update
-    batches: list[Trajectories] = []
-
-    def spy(batch: Trajectories, now: int):
-        snapshots[now] = copy.deepcopy(subject.policy)
-        batches.append(batch)
-        return update(batch, now)
-
-    subject.learner.update = spy  # type: ignore[method-assign]
-    run(subject)
+    snapshots, batches = watched(trainer(f"inflight(cache={cache})", 5, task="walk", lr=3e-3))
     batch = batches[-1]
     assert batch.version[0, 0].tolist() == [v for v in range(3, 9) for _ in range(2)]
     gap = 0.0

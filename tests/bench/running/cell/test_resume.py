@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from stacked_cells import recorded
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes import Order
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.bench.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("few_questions")
 
@@ -17,16 +17,6 @@ pytestmark = pytest.mark.usefixtures("few_questions")
 def config(method: str, **more: object) -> CellConfig:
     values = {"task": "walk-eos", "prompts": 2, "responses": 4, "steps": 7, "staleness": 2, "eval_every": 3} | more
     return CellConfig(method=method, seed=1, **values)
-
-
-def numbers(trainer: Trainer) -> dict[str, list]:
-    """Everything recorded but wall-clock times."""
-    return {
-        f"{table}/{column}": values
-        for table, content in trainer.recorder.tables.items()
-        for column, values in content.columns.items()
-        if not column.startswith("seconds")
-    }
 
 
 def same(first: dict[str, list], second: dict[str, list]) -> bool:
@@ -48,7 +38,7 @@ def test_saved_and_resumed_is_the_same_run(tmp_path: Path, method: str, record: 
     second.load(tmp_path)
     while not second.status:
         second.advance()
-    assert same(numbers(through), numbers(second))
+    assert same(recorded(through), recorded(second))
     for ours, theirs in zip(through.policy.parameters(), second.policy.parameters(), strict=True):
         assert torch.equal(ours, theirs)
 
@@ -59,7 +49,7 @@ def test_runs_with_the_same_seed_are_equal_and_with_another_differ() -> None:
         trainer = build_trainer(replace(config("clip"), seed=seed))
         for _ in range(3):
             trainer.advance()
-        runs.append(numbers(trainer))
+        runs.append(recorded(trainer))
     assert same(runs[0], runs[1])
     assert not same(runs[0], runs[2])
 
@@ -79,7 +69,7 @@ def test_recording_more_changes_nothing_about_the_training(method: str) -> None:
         trainer = build_trainer(config(method, record=record))
         while not trainer.status:
             trainer.advance()
-        runs[record] = numbers(trainer)
+        runs[record] = recorded(trainer)
     for record in ("diagnostics", "full"):
         shared = {name: runs[record][name] for name in runs["basic"]}
         assert same(shared, runs["basic"])
