@@ -121,5 +121,6 @@ def carry_out(train: Callable[[Path], None], job: Path) -> None:
 
 
 def _wait_for_the_end() -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1024):  # the buffer of sys.stdin would be locked when the interpreter ends
+        pass
     os.killpg(0, signal.SIGKILL)  # the worker gave them a group of their own

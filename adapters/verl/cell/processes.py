@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.errors import UsageError
 
 ENTRY = ("-m", "verl.trainer.main_ppo")
 LAST_WORDS_SECONDS = 60.0
@@ -100,12 +101,21 @@ def start(config: CellConfig, key: str, arguments: Sequence[str]) -> Iterator[Ve
         config: The cell.
         key: Its key.
         arguments: Arguments of verl's command line.
+
+    Raises:
+        UsageError: No cluster answers.
     """
     address = config.parts.trainer.address  # type: ignore[attr-defined]
     if address:
         from ray.job_submission import JobSubmissionClient
 
-        verl: VerlProcess = RayJob(JobSubmissionClient(address), key, arguments)
+        try:
+            client = JobSubmissionClient(address)
+        except ConnectionError as error:
+            raise UsageError(
+                f"--trainer {config.trainer}: no Ray cluster answers at {address}; it is the URL of the dashboard"
+            ) from error
+        verl: VerlProcess = RayJob(client, key, arguments)
     else:
         verl = Child(arguments)
     try:

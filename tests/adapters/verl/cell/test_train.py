@@ -1,6 +1,7 @@
 """The driver of a cell inside verl, with a stand-in for verl: it follows, takes checkpoints over, resumes and fails."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from vcpo_bench.adapters.verl.cell.processes import RayJob
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.trainers.job import TABLES, Progress, TrainerJob, carry_out
 from vcpo_bench.bench.training.build import build_recorder
+from vcpo_bench.errors import UsageError
 from vcpo_bench.records import EVALS_FILE, LAGS_FILE, STEPS_FILE
 
 CONFIG = {"method": "clip", "staleness": 2, "seed": 0, "task": "arithmetic", "model": "tiny@0", "device": "cuda"}
@@ -74,6 +76,18 @@ def test_a_killed_run_is_an_error_and_goes_on_from_a_checkpoint(
     again = job_in(tmp_path / "again", str(job.parent / "checkpoint-2"))
     carry_out(driver.train, again)
     assert columns(again.parent / TABLES) == columns(calm.parent / TABLES)
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(address: str) -> None:
+        raise ConnectionError(f"Failed to connect to Ray at address: {address}.")
+
+    monkeypatch.setitem(sys.modules, "ray.job_submission", SimpleNamespace(JobSubmissionClient=refuse))
+    monkeypatch.setitem(SIZE, "trainer", "verl(address=http://head:8265)")
+    job = job_in(tmp_path / "job")
+    with pytest.raises(UsageError, match="no Ray cluster answers at http://head:8265"):
+        carry_out(driver.train, job)
+    assert Progress.read(job.parent).usage, "trying again cannot help"
 
 
 def test_half_a_line_waits_and_what_is_not_finite_is_nan(tmp_path: Path) -> None:

@@ -182,6 +182,20 @@ def test_processes_end_with_the_worker_and_all_that_they_have_started() -> None:
     assert process.returncode == -signal.SIGKILL
 
 
+def test_a_process_that_fails_ends_with_the_exit_code_of_an_error(tmp_path: Path) -> None:
+    imports = "from pathlib import Path; from vcpo_bench.bench.trainers.job import carry_out"
+    program = f"{imports}; carry_out(len, Path('job.json'))"
+    environment = {**os.environ, FOLLOWS: "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=tmp_path
+    )
+    with process:
+        assert process.stderr is not None
+        assert b"TypeError" in process.stderr.read(), "while its worker lives"
+        assert process.wait() == 1
+    assert Progress.read(tmp_path).error.startswith("TypeError: ")
+
+
 def test_our_own_loop_starts_no_process() -> None:
     own = TRAINERS.parse("own")
     assert not isinstance(own, OutsideTrainer)
