@@ -2,7 +2,7 @@
 # A released model: fetched from the package index, converted, sampled, trained by two methods at two lags, resumed, adapters, lm-eval.
 # minutes: 4
 # covers: bench/policies/* bench/tasks/* bench/training/* bench/cells/* bench/feeding/* methods/* records/* pyproject.toml
-# covers: tests/integrations/test_smollm2.py
+# covers: bench/outside/lm_eval/* tests/integrations/test_smollm2.py
 set -euo pipefail
 venv=$(mktemp -d)/venv
 trap 'rm -rf "$(dirname "$venv")"' EXIT

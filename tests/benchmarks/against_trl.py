@@ -6,6 +6,9 @@ All train on 128 responses (16 prompts, 8 each) of at most 12 tokens, on one thr
 Llama; our default cell has the built-in policy. Configurations take turns in every round, so that a drifting machine
 hits all of them alike. Updates are measured in processor time, which other processes do not disturb, and shares of
 sampling in wall time. Quote ratios of one run.
+
+With `--model smollm2` TRL and our learner train that model instead, in float32 at 1e-5, on the same prompts: 8 for each
+update, 8 responses each. Rewards are those of a turn's last three batches, and of an evaluation after it.
 """
 
 from __future__ import annotations
@@ -17,22 +20,34 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
-from transformers import TrainerCallback
-from trl_runs import model, prompts, trainer
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOTrainer
+from trl_runs import config, model, prompts, trainer
 
 from vcpo_bench.adapters.trl import MonitorCallback
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.model_source import model_folder
+from vcpo_bench.bench.cells.opening import open_task
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.policies.hf.create import character_tokenizer
+from vcpo_bench.bench.policies.hf.loading import read_network, read_tokenizer
+from vcpo_bench.bench.policies.hf.policy import CausalPolicy
+from vcpo_bench.bench.tasks.text.base import Item
 from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.trainer import STEPS_FILE
 
 PROMPTS, RESPONSES, TOKENS = 16, 8, 12
 LLAMA: dict[str, Any] = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "vocab_size": 99}
+MODEL_PROMPTS, MODEL_RATE = 8, 1e-5
 SKIPPED = 2
 """Updates at the beginning of every turn that are not measured."""
 
@@ -127,12 +142,101 @@ def our_turn(updates: int, llama: bool, method: str) -> list[Timing]:
     return timings[SKIPPED:]
 
 
+class ModelTurns:
+    """Turns of a released model: each trains it from its start, and then evaluates it on held-out prompts.
+
+    Args:
+        model: As for `--model`.
+        updates: Measured updates of a turn.
+
+    Attributes:
+        rewards: By turn, the mean of its last three batches and the sampled held-out reward after them.
+    """
+
+    def __init__(self, model: str, updates: int) -> None:
+        self.folder, self.updates = model_folder(model), updates + SKIPPED
+        self.rewards: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        sizes: dict[str, Any] = {"prompts": MODEL_PROMPTS, "responses": RESPONSES, "lr": MODEL_RATE, "lr_warmup": 0}
+        task = "quiz(largest=5,shots=1)"
+        self.config = CellConfig(method="clip", staleness=0, seed=0, model="model@0", task=task, **sizes)
+        self.task = open_task(self.config, self.folder)
+
+    def ours(self, method: str) -> list[Timing]:
+        """Our learner, without the evaluations of a cell."""
+        timings, rewards = list[Timing](), list[float]()
+        with closing(build_trainer(replace(self.config, method=method), start=self.folder)) as cell:
+            for update in range(self.updates):
+                wall, processor = time.perf_counter(), time.process_time()
+                given = cell.source.next_batch(update)
+                cell.learner.update(given.batch, update)
+                timings.append((time.process_time() - processor, given.seconds_sample / (time.perf_counter() - wall)))
+                rewards.append(given.sampled_reward)
+            self._judge(f"our learner, {method}", rewards, cell.policy)
+        return timings[SKIPPED:]
+
+    def trl(self) -> list[Timing]:
+        """TRL's trainer on the same prompts in the same order, with the task's own scores."""
+        network, tokenizer = read_network(self.folder), read_tokenizer(self.folder)
+        batches = [self.task.training_prompts(0, update, MODEL_PROMPTS) for update in range(self.updates)]
+        rows = [{"prompt": tokenizer.decode(row[row != self.task.pad])} for batch in batches for row in batch]
+        rewards = list[float]()
+
+        def reward(prompts: list[str], completions: list[str], **_: Any) -> list[float]:
+            found = [self._score(*pair) for pair in zip(prompts, completions, strict=True)]
+            rewards.append(statistics.fmean(found))
+            return found
+
+        with tempfile.TemporaryDirectory() as folder:
+            settings = config(
+                folder,
+                max_steps=self.updates,
+                per_device_train_batch_size=MODEL_PROMPTS * RESPONSES,
+                gradient_accumulation_steps=1,
+                num_generations=RESPONSES,
+                max_completion_length=self.task.max_response,
+                temperature=1.0,
+                learning_rate=MODEL_RATE,
+                shuffle_dataset=False,
+                gradient_checkpointing=False,
+            )
+            data = Dataset.from_list(rows)
+            run = GRPOTrainer(
+                model=network, args=settings, reward_funcs=reward, train_dataset=data, processing_class=tokenizer
+            )
+            run.remove_callback(PrinterCallback)
+            clock = Clock(run)
+            run.add_callback(clock)
+            run.train()
+        self._judge("TRL", rewards, CausalPolicy(network, self.task.pad))
+        return clock.timings[SKIPPED:]
+
+    def _score(self, prompt: str, completion: str) -> float:
+        a, b = prompt.strip().splitlines()[-1].rstrip("=").split("+")
+        return self.task.source.score(Item(prompt, str(int(a) + int(b)), {}), completion)
+
+    def _judge(self, name: str, rewards: list[float], policy: Policy) -> None:
+        self.rewards[name].append((statistics.fmean(rewards[-3:]), evaluate(policy, self.task, 64).sampled_reward))
+
+    def turns(self) -> dict[str, Callable[[int], list[Timing]]]:
+        """What takes turns."""
+        ours = {f"our learner, {name}": lambda _, name=name: self.ours(name) for name in ("clip", "vcpo")}
+        return {"TRL": lambda _: self.trl(), **ours}
+
+    def report(self) -> None:
+        """Print the rewards, means over rounds."""
+        for name, pairs in self.rewards.items():
+            last, held_out = (statistics.fmean(values) for values in zip(*pairs, strict=True))
+            print(f"{name:32} reward of the last batches {last:.2f}, held out {held_out:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--updates", type=int, default=8)
+    parser.add_argument("--model", default="")
     options = parser.parse_args()
     shares: list[float] = []
+    released = ModelTurns(options.model, options.updates) if options.model else None
     turns: dict[str, Callable[[int], list[Timing]]] = {
         "our default cell, vcpo": lambda n: our_turn(n, llama=False, method="vcpo"),
         "our learner, the Llama, vcpo": lambda n: our_turn(n, llama=True, method="vcpo"),
@@ -142,12 +246,17 @@ def main() -> None:
         "TRL with vcpo": lambda n: trl_turn("vcpo", False, n, shares),
         "TRL with the monitor": lambda n: trl_turn(None, True, n, shares),
     }
+    if released:
+        turns = released.turns()
     timings: dict[str, list[Timing]] = defaultdict(list)
     for _ in range(options.rounds):
         for name, turn in turns.items():
             timings[name] += turn(options.updates)
     report(timings)
-    print(f"share of time in the monitor: {statistics.median(shares):.2%}")
+    if released:
+        released.report()
+    else:
+        print(f"share of time in the monitor: {statistics.median(shares):.2%}")
 
 
 def report(timings: dict[str, list[Timing]]) -> None:

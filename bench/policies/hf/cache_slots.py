@@ -71,7 +71,8 @@ class Slots:
 
     def keep(self, slots: Tensor) -> None:
         """Keep only these slots, int64 [n], in the order given."""
-        self.caches = [cache[:, slots] for cache in self.caches]
+        for layer in range(len(self.caches)):  # one after another: all old ones beside all new ones would double them
+            self.caches[layer] = self.caches[layer][:, slots]
         self.length = self.length[slots]
         self._slot = self._slot[: len(slots)]
         self._seen = int(self.length.max())

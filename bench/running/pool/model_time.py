@@ -26,7 +26,6 @@ from vcpo_bench.bench.training.build import build_learner
 from vcpo_bench.bench.training.learner import Learner
 from vcpo_bench.bench.trajectories import Rollout, Trajectories
 
-_RATE = 1e-6
 _ROWS, _TOKENS = 64, 9
 """Responses of the larger of two draws that are timed, and their tokens."""
 _FOLLOWED = 48
@@ -90,7 +89,7 @@ def time_model(config: CellConfig, start: Path | None, device: str) -> ModelTime
     policy = open_policy(config, task, start, device or config.device)
     assert isinstance(policy, CausalPolicy)
     norms = "score_norm_sq" in config.parts.method.needs
-    learner = build_learner(replace(config, method="vcpo" if norms else "reinforce", lr=_RATE), policy)
+    learner = build_learner(config, policy)
     loading = process_time() - began
     prompts = task.training_prompts(config.seed, 0, config.prompts)
     drawing = _time_sampling(policy, task, prompts[:8])

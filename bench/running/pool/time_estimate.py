@@ -13,11 +13,15 @@ import torch
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.devices import keep_freed_memory
 from vcpo_bench.bench.samplers.policy_sampler import PolicySampler
 from vcpo_bench.bench.training.build import build_trainer
 
 TIMED_UPDATES = 5
-TIMED_RATE = 3e-4
+TIMED_OF_MODELS = 2
+"""Updates of a language model that are timed where an engine draws its responses; each takes seconds."""
+TIMED_RATE, TIMED_RATE_OF_MODELS = 3e-4, 1e-6
+"""Learning rates of timed cells; a released model must not break, which would change the length of its responses."""
 TIMED_PROMPTS, TIMED_RESPONSES = 64, 64
 """Largest sizes that are timed; the time of a larger cell is that of such a cell times the ratio of the sizes."""
 WORKER_START_SECONDS = 5.0
@@ -71,14 +75,16 @@ class _Timed(NamedTuple):
 def _duration(cell: PlannedCell, timed: dict[CellConfig, _Timed]) -> float:
     config = cell.config
     stand_in = "reinforce" if config.series else config.method  # the step scales it uses do not exist yet
-    shared: dict[str, Any] = {"method": stand_in, "seed": 0, "lr": TIMED_RATE, "steps": TIMED_UPDATES + 1, "series": ""}
-    if config.series or "proximal_logp" not in config.parts.method.needs:  # a proximal policy exists only at a lag
-        shared |= {"staleness": 0, "regime": config.parts.regime.at(0).text()}
+    shared: dict[str, Any] = {"method": stand_in, "seed": 0, "steps": TIMED_UPDATES + 1, "series": ""}
+    shared["lr"] = TIMED_RATE_OF_MODELS if config.model else TIMED_RATE
     whole = isinstance(config.parts.sampler, PolicySampler) and bool(config.model)
-    if whole and "score_norm_sq" not in config.parts.method.needs:
-        shared["method"] = "reinforce"
+    needs = config.parts.method.needs
+    if whole or config.series or "proximal_logp" not in needs:  # a proximal policy exists only at a lag
+        shared |= {"staleness": 0, "regime": config.parts.regime.at(0).text()}
     prompts, responses = min(config.prompts, TIMED_PROMPTS), min(config.responses, TIMED_RESPONSES)
-    if not whole:
+    if whole:
+        shared["method"] = "vcpo" if "score_norm_sq" in needs else "reinforce"
+    else:
         shared |= {"prompts": prompts, "responses": responses}
     kind = replace(config, **shared)
     if kind not in timed:
@@ -94,15 +100,16 @@ def _parts(config: CellConfig, start: Path | None, device: str) -> _Timed:
     """Of a language model that draws its responses itself."""
     from vcpo_bench.bench.running.pool.model_time import time_model
 
+    keep_freed_memory()  # as in a worker
     found = time_model(config, start, device)
-    words = f"{config.task}, {config.method}: {found.words()}"
+    words = f"{config.task}, methods like {config.method}: {found.words()}"
     return _Timed(found.sampling, found.updating, found.evaluating, found.loading + found.first, words)
 
 
 def _time(config: CellConfig, start: Path | None, device: str) -> _Timed:
     """The fastest of a few updates."""
     with closing(build_trainer(config, start=start, device=device)) as trainer:
-        for _ in range(TIMED_UPDATES):
+        for _ in range(TIMED_OF_MODELS if config.model else TIMED_UPDATES):
             trainer.advance()
         steps, evals = trainer.recorder.timings()
     return _Timed(steps[0], steps[1], evals)
