@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Methods and the gauges inside the newest verl: policy losses, the trainer's gradients at one and two ranks, resume, lag.
-# minutes: 7
+# minutes: 9
 # covers: adapters/verl/* adapters/*.py methods/* bench/score_norms/* analysis/monitoring/* naming/* errors.py
 # covers: .ci/verl_environment tests/integrations/test_verl*.py tests/helpers/adapter_expressions.py
 # covers: tests/helpers/patience.py tests/helpers/verl_cpu.py tests/helpers/verl_gradients.py
