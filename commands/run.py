@@ -11,7 +11,16 @@ from vcpo_bench.bench.policies.pretrained.wheels import OFFLINE
 from vcpo_bench.commands.support.configuration import write_config
 from vcpo_bench.commands.support.model_defaults import with_fitting_passes, with_model_defaults
 from vcpo_bench.commands.support.run_options import Config, ExecutionOptions, GridOptions, SaveConfig, StopOptions
-from vcpo_bench.commands.support.run_steps import estimate, estimate_gpu, export, plan, read_means, show_commands, train
+from vcpo_bench.commands.support.run_steps import (
+    estimate,
+    estimate_gpu,
+    export,
+    plan,
+    read_means,
+    show_commands,
+    train,
+    trains_here,
+)
 from vcpo_bench.commands.support.say import say_aside
 from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError
@@ -59,7 +68,7 @@ def run(
     outside = isinstance(spec.parts.trainer, OutsideTrainer)
     on_gpu = how.dry_run and spec.model and spec.device != "cpu" and not outside
     if not on_gpu:
-        spec = with_fitting_passes(ctx, spec, how, means.place.here)
+        spec = with_fitting_passes(ctx, spec, how, trains_here(spec, how, means))
     if save_config:
         write_config(ctx, save_config)
     if on_gpu:

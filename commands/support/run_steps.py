@@ -74,6 +74,11 @@ def read_means(how: ExecutionOptions) -> Means:
     )
 
 
+def trains_here(spec: GridSpec, how: ExecutionOptions, means: Means) -> bool:
+    """Whether the cells of a grid use this machine, so that its cores, GPUs and memory count."""
+    return means.place.here and not how.export and not spec.parts.trainer.elsewhere
+
+
 def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     """Plan the cells of a grid, and warn of what is probably not meant.
 
@@ -92,7 +97,7 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     if skipped := skipped_methods(spec):
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
     trainer = spec.parts.trainer
-    here = place.here and not how.export and not trainer.elsewhere
+    here = trains_here(spec, how, means)
     workers = worker_count(how.jobs, device, spec.parts.sampler) if here else scheduled_count(how.jobs)
     if place.here and not how.jobs:
         workers = max(1, workers // trainer.ranks)
