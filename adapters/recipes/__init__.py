@@ -13,6 +13,7 @@ from vcpo_bench.adapters import prime_rl, skyrl, slime
 from vcpo_bench.adapters.hook import Hook
 from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.adapters.locality import locality_of, of_the_learner
+from vcpo_bench.adapters.recipes.rollout_correction import decoupled, in_bypass_mode
 from vcpo_bench.adapters.verl.policy_loss import HOOK as VERL
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, parse_method
@@ -68,10 +69,18 @@ def recipe(method: Method, trainer: str, under_lag: bool = False) -> Recipe:
     """
     if trainer not in TRAINERS:
         raise UsageError(f"--in {trainer}: {unknown_name('trainer', trainer, TRAINERS)}")
+    bypassing = in_bypass_mode(method) if trainer == "verl" else None
+    if bypassing is not None:
+        return Recipe("own settings", *bypassing)
+    rest, correction, parts = decoupled(method) if trainer == "verl" else (method, (), ())
     for own in own_settings():
-        blind = under_lag and "anchor=proximal" in own.expression
-        if own.trainer == trainer and not blind and _loss_of(parse_method(own.expression)) == _loss_of(method):
-            return Recipe("own settings", (own.settings,), own.expression)
+        blind = under_lag and "anchor=proximal" in own.expression and not parts
+        by_row = "+token-mean" not in own.expression and any(part.slot == "mask" for part in parts)
+        if own.trainer == trainer and not blind and not by_row:
+            loss = parse_method(own.expression)
+            if _loss_of(loss) == _loss_of(rest):
+                exact = replace(loss, extras=(*parts, *loss.extras)).canonical if parts else own.expression
+                return Recipe("own settings", (*correction, own.settings), exact)
     if trainer in HOOKS:
         hook, averaging = HOOKS[trainer]
         named = any(part.slot == "aggregation" for part in method.extras)

@@ -1,6 +1,7 @@
 """Row-local methods as policy losses, through verl's own `ppo_loss`, `agg_loss` and registry."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,11 +19,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 import verl_cpu  # noqa: F401
 from verl.trainer.ppo.core_algos import get_policy_loss_fn
+from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_and_rejection_mask
 from verl.utils import tensordict_utils as tu
+from verl.utils.config import omega_conf_to_dataclass
 from verl.workers.config import ActorConfig, PolicyLossConfig
 from verl.workers.utils.losses import ppo_loss
+from verl_runs import config
 
 from vcpo_bench.adapters.hook_reasons import reasons_against
+from vcpo_bench.adapters.recipes import own_settings, recipe
 from vcpo_bench.adapters.verl.policy_loss import HOOK
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Batch, method_names, parse_method
@@ -50,6 +55,8 @@ class Evidence:
         self.mask[3], self.mask[17] = False, False
         now = self.logp(torch.arange(ROWS)).detach()
         spread = torch.where(torch.arange(ROWS) % 2 == 0, 0.01, 0.5)  # some masks drop all that is far off policy
+        noise = 0.05 * torch.randn(ROWS, LENGTH, **normal)
+        self.proximal = (now + noise).clamp(max=-1e-3)
         self.behavior = (now + spread[:, None] * torch.randn(ROWS, LENGTH, **normal)).clamp(max=-1e-3)
         self.advantage = torch.randn(ROWS, 1, **normal).expand(-1, LENGTH) * self.mask
 
@@ -67,7 +74,7 @@ class Evidence:
         ]
         return torch.nested.as_nested_tensor(parts, layout=torch.jagged)
 
-    def micro_batch(self, rows: Tensor, ranks: int) -> Any:
+    def micro_batch(self, rows: Tensor, ranks: int, **corrected: Tensor) -> Any:
         def nested(values: Tensor) -> Tensor:
             parts = [values[row, : self.lengths[row]] for row in rows.tolist()]
             return torch.nested.as_nested_tensor(parts, layout=torch.jagged)
@@ -77,6 +84,7 @@ class Evidence:
             "response_mask": self.mask,
             "old_log_probs": self.behavior,
             "advantages": self.advantage,
+            **corrected,
         }
         prompts = torch.nested.as_nested_tensor(list(self.prompts[rows]), layout=torch.jagged)
         counts = {"dp_size": ranks, "batch_num_tokens": int(self.mask.sum()), "global_batch_size": ROWS}
@@ -98,11 +106,17 @@ def through_verl(loss_mode: str, average: str, ranks: int = 2, micro: int = 3) -
         loss_agg_mode=average,
         loss_scale_factor=LENGTH if average.endswith("norm") else None,
     )
+    return gradient(actor, ranks, micro, "vcpo_bench/share_clipped")
+
+
+def gradient(actor: ActorConfig, ranks: int, micro: int, logged: str, **corrected: Tensor) -> Tensor:
+    """Of verl's loss, after its averaging."""
     total = torch.zeros_like(EVIDENCE.weights)
     for own in torch.randperm(ROWS, generator=torch.Generator().manual_seed(1)).chunk(ranks):
         for rows in own.chunk(micro):
-            loss, metrics = ppo_loss(actor, {"log_probs": EVIDENCE.packed(rows)}, EVIDENCE.micro_batch(rows, ranks))
-            assert "vcpo_bench/share_clipped" in metrics
+            batch = EVIDENCE.micro_batch(rows, ranks, **corrected)
+            loss, metrics = ppo_loss(actor, {"log_probs": EVIDENCE.packed(rows)}, batch)
+            assert logged in metrics
             total += torch.autograd.grad(loss, EVIDENCE.weights)[0] / ranks
     return total
 
@@ -117,6 +131,7 @@ def whole(expression: str) -> Tensor:
         reward=torch.zeros(ROWS, dtype=torch.float64),
         group=torch.arange(ROWS) // 4,
         advantage=EVIDENCE.advantage,
+        proximal_logp=EVIDENCE.proximal,
     )
     coefficients = batch.to_rows(parse_method(expression)(batch).coefficients)
     return torch.autograd.grad(-(coefficients * logp).sum(), EVIDENCE.weights)[0]
@@ -142,6 +157,73 @@ def test_every_average_of_verl_is_kept(average: str) -> None:
     wanted = scaled(average, whole(f"tis(cap=2)+opsm+{average}"))
     for ranks, micro in ((1, 1), (1, 4), (2, 1), (2, 4)):
         assert close(through_verl(f"vcpo_bench:tis(cap=2)+opsm+{average}", average, ranks, micro), wanted)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "reinforce",
+        "clip",
+        "clip(low=0.1,high=0.3)+seq-mean-token-mean",
+        "dual-clip(cap=1.5)+seq-mean-token-sum",
+        "tis",
+        "tis+seq-mean-token-sum",
+        "token-tis",
+        "reinforce+tis(level=token,cap=1.1)+seq-mean-token-mean",
+        "mis(low=0.5,cap=2)",
+        "icepop",
+        "rollout-is+seq-mean-token-sum",
+        "band",
+        "band(level=sequence,low=0.4,high=3)+seq-mean-token-sum",
+        "tis(cap=2)+band(level=token,low=0.5,high=2)",
+        "token-tis+divergence",
+        "divergence(kind=k2,reduce=max,high=0.3)",
+        "divergence(kind=k2,reduce=sum,high=0.3)+band(level=token,low=0.4,high=1.5)",
+        "divergence(kind=k3,reduce=token,high=0.05)",
+        "clip+band",
+        "dual-clip+divergence(kind=k2,high=0.02)+seq-mean-token-sum",
+    ],
+)
+def test_verls_own_settings_are_the_method(tmp_path: Path, expression: str) -> None:
+    found = recipe(parse_method(expression), "verl")
+    assert found.way == "own settings"
+    words = [word for line in found.lines for word in shlex.split(line)]
+    settings = config(tmp_path, None, "sync", *words, "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4")
+    actor = omega_conf_to_dataclass(settings.actor_rollout_ref.actor)
+    for ranks, micro in ((1, 1), (2, 3)):
+        assert close(gradient(actor, ranks, micro, "actor/ppo_kl"), whole(found.exact))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "dual-clip(anchor=proximal)+tis(of=proximal,cap=2)",
+        "dual-clip(anchor=proximal)+token-tis(of=proximal)+band(of=proximal)",
+        "dual-clip(anchor=proximal)+icepop(of=proximal)+divergence(of=proximal,kind=k2,reduce=token,high=0.05)",
+        "cispo(anchor=proximal,low=0,cap=5)+mis(of=proximal,low=0.5,cap=2)",
+        "sapo(anchor=proximal)+token-tis(of=proximal)",
+        "gspo-token(anchor=proximal)+tis(of=proximal,cap=1.5)",
+        *(own.expression for own in own_settings() if own.trainer == "verl"),
+    ],
+)
+def test_so_are_they_outside_bypass_mode(tmp_path: Path, expression: str) -> None:
+    found = recipe(parse_method(expression), "verl", under_lag="of=proximal" in expression)
+    assert found.way == "own settings"
+    words = [word for line in found.lines for word in shlex.split(line)]
+    settings = config(tmp_path, None, "sync", *words, "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4")
+    correction = dict(settings.algorithm.rollout_correction)
+    assert not correction.pop("bypass_mode")
+    correction.pop("loss_type")
+    weights, mask, _ = compute_rollout_correction_and_rejection_mask(
+        EVIDENCE.proximal, EVIDENCE.behavior, EVIDENCE.mask, **correction
+    )
+    corrected = {"old_log_probs": EVIDENCE.proximal, "response_mask": mask}
+    if weights is not None:
+        corrected["rollout_is_weights"] = weights.batch["rollout_is_weights"]
+    actor = omega_conf_to_dataclass(settings.actor_rollout_ref.actor)
+    got = gradient(actor, 1, 1, "actor/ppo_kl", **corrected)
+    average = parse_method(found.exact).parts.aggregation.name
+    assert close(got, whole(found.exact) if "empty=counted" in found.exact else scaled(average, whole(found.exact)))
 
 
 def test_what_is_row_local_is_most() -> None:
