@@ -12,6 +12,7 @@ from dataclasses import replace
 from vcpo_bench.methods import Method, parse_method
 from vcpo_bench.methods.clip import Clip
 from vcpo_bench.methods.core.component import MethodComponent
+from vcpo_bench.methods.core.interfaces import Mask
 from vcpo_bench.methods.dual_clip import DualClip
 from vcpo_bench.methods.parts.band import Band
 from vcpo_bench.methods.parts.divergence import Divergence
@@ -48,11 +49,7 @@ def in_bypass_mode(method: Method) -> tuple[tuple[str, ...], str] | None:
     mode = "vanilla" if only_clips else "bypass_mode"
     added = {} if only_clips else {f"+{ACTOR}.policy_loss.rollout_correction.{k}": v for k, v in correction.items()}
     settings = {f"{ACTOR}.policy_loss.loss_mode": mode, **plain, **added, f"{ACTOR}.loss_agg_mode": average}
-    kept = tuple(
-        replace(part, rejected="counted") if part.slot == "mask" else part
-        for part in method.extras
-        if part.slot in ("method", "mask")
-    )
+    kept = tuple(_counted(part) for part in method.extras if part.slot in ("method", "mask"))
     exact = parse_method(f"{replace(method, extras=kept).canonical}+{AVERAGES[average]}").canonical
     return (*BYPASS, *(_line(name, value) for name, value in settings.items())), exact
 
@@ -70,10 +67,15 @@ def decoupled(method: Method) -> tuple[Method, tuple[str, ...], tuple[MethodComp
     known = len(weights) < 2 and len(masks) + len(weights) == len(ours) and None not in (*masks, *weights)
     if not (ours and anchored and known):
         return method, (), ()
-    settings = {**(weights[0] if weights else {}), **_rejections(masks)}
+    settings = {**(weights[0] or {} if weights else {}), **_rejections(masks)}
     rest = replace(method, extras=tuple(part for part in method.extras if part not in ours))
     lines = (_line(f"algorithm.rollout_correction.{name}", value) for name, value in settings.items())
-    return rest, (BYPASS[0], *lines), tuple(replace(p, rejected="counted") if p.slot == "mask" else p for p in ours)
+    return rest, (BYPASS[0], *lines), tuple(_counted(part) for part in ours)
+
+
+def _counted(part: MethodComponent) -> MethodComponent:
+    """With rejected tokens in the denominators, as verl has them."""
+    return replace(part, rejected="counted") if isinstance(part, Mask) else part
 
 
 def _rejections(masks: Sequence[tuple[str, str] | None]) -> dict[str, str]:
@@ -98,10 +100,16 @@ def _loss(method: Method) -> tuple[dict[str, str], dict[str, str]] | None:
     if method.name == "reinforce" or isinstance(method, Tis):
         weight = _weight(weights[0]) if weights else {}
         return None if weight is None else ({}, {"loss_type": "reinforce", **weight})
-    if type(method) not in (Clip, DualClip) or weights or method.anchor != "behavior" or method.clamp != 20:
+    if (
+        not isinstance(method, Clip)
+        or type(method) not in (Clip, DualClip)
+        or weights
+        or method.anchor != "behavior"
+        or method.clamp != 20
+    ):
         return None
     ceiling = method.cap if isinstance(method, DualClip) else NO_CEILING
-    bounds = {"low": method.low, "high": method.high, "c": ceiling}  # type: ignore[attr-defined]
+    bounds = {"low": method.low, "high": method.high, "c": ceiling}
     return {f"{ACTOR}.clip_ratio_{name}": str(value) for name, value in bounds.items()}, {"loss_type": "ppo_clip"}
 
 
