@@ -30,13 +30,27 @@ from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.adapters.recipes import own_settings, recipe
 from vcpo_bench.adapters.verl.policy_loss import HOOK
 from vcpo_bench.errors import UsageError
-from vcpo_bench.methods import Batch, method_names, parse_method
+from vcpo_bench.methods import Batch, method_names, parse_method, split_expressions
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS, LENGTH, PROMPT, WORDS = 24, 8, 3, 11
 ROW_LOCAL = [name for name in method_names() if not any(reasons_against(parse_method(name), HOOK))]
 OTHERS = [name for name in method_names() if name not in ROW_LOCAL]
 AVERAGES = ["token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm", "seq-mean-token-mean"]
+BYPASSING = split_expressions(
+    "reinforce,clip,clip(low=0.1,high=0.3)+seq-mean-token-mean,dual-clip(cap=1.5)+seq-mean-token-sum,tis,clip+band,"
+    "tis+seq-mean-token-sum,token-tis,reinforce+tis(level=token,cap=1.1)+seq-mean-token-mean,mis(low=0.5,cap=2),icepop,"
+    "rollout-is+seq-mean-token-sum,band,band(level=sequence,low=0.4,high=3)+seq-mean-token-sum,token-tis+divergence,"
+    "tis(cap=2)+band(level=token,low=0.5,high=2),divergence(kind=k2,reduce=max,high=0.3),"
+    "divergence(kind=k2,reduce=sum,high=0.3)+band(level=token,low=0.4,high=1.5),"
+    "divergence(kind=k3,reduce=token,high=0.05),dual-clip+divergence(kind=k2,high=0.02)+seq-mean-token-sum"
+)
+DECOUPLED = split_expressions(
+    "dual-clip(anchor=proximal)+tis(of=proximal,cap=2),dual-clip(anchor=proximal)+token-tis(of=proximal)+band(of=proximal),"
+    "dual-clip(anchor=proximal)+icepop(of=proximal)+divergence(of=proximal,kind=k2,reduce=token,high=0.05),"
+    "cispo(anchor=proximal,low=0,cap=5)+mis(of=proximal,low=0.5,cap=2),sapo(anchor=proximal)+token-tis(of=proximal),"
+    "gspo-token(anchor=proximal)+tis(of=proximal,cap=1.5)"
+)
 
 
 class Evidence:
@@ -159,31 +173,7 @@ def test_every_average_of_verl_is_kept(average: str) -> None:
         assert close(through_verl(f"vcpo_bench:tis(cap=2)+opsm+{average}", average, ranks, micro), wanted)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "reinforce",
-        "clip",
-        "clip(low=0.1,high=0.3)+seq-mean-token-mean",
-        "dual-clip(cap=1.5)+seq-mean-token-sum",
-        "tis",
-        "tis+seq-mean-token-sum",
-        "token-tis",
-        "reinforce+tis(level=token,cap=1.1)+seq-mean-token-mean",
-        "mis(low=0.5,cap=2)",
-        "icepop",
-        "rollout-is+seq-mean-token-sum",
-        "band",
-        "band(level=sequence,low=0.4,high=3)+seq-mean-token-sum",
-        "tis(cap=2)+band(level=token,low=0.5,high=2)",
-        "token-tis+divergence",
-        "divergence(kind=k2,reduce=max,high=0.3)",
-        "divergence(kind=k2,reduce=sum,high=0.3)+band(level=token,low=0.4,high=1.5)",
-        "divergence(kind=k3,reduce=token,high=0.05)",
-        "clip+band",
-        "dual-clip+divergence(kind=k2,high=0.02)+seq-mean-token-sum",
-    ],
-)
+@pytest.mark.parametrize("expression", BYPASSING)
 def test_verls_own_settings_are_the_method(tmp_path: Path, expression: str) -> None:
     found = recipe(parse_method(expression), "verl")
     assert found.way == "own settings"
@@ -194,18 +184,7 @@ def test_verls_own_settings_are_the_method(tmp_path: Path, expression: str) -> N
         assert close(gradient(actor, ranks, micro, "actor/ppo_kl"), whole(found.exact))
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "dual-clip(anchor=proximal)+tis(of=proximal,cap=2)",
-        "dual-clip(anchor=proximal)+token-tis(of=proximal)+band(of=proximal)",
-        "dual-clip(anchor=proximal)+icepop(of=proximal)+divergence(of=proximal,kind=k2,reduce=token,high=0.05)",
-        "cispo(anchor=proximal,low=0,cap=5)+mis(of=proximal,low=0.5,cap=2)",
-        "sapo(anchor=proximal)+token-tis(of=proximal)",
-        "gspo-token(anchor=proximal)+tis(of=proximal,cap=1.5)",
-        *(own.expression for own in own_settings() if own.trainer == "verl"),
-    ],
-)
+@pytest.mark.parametrize("expression", DECOUPLED + [own.expression for own in own_settings() if own.trainer == "verl"])
 def test_so_are_they_outside_bypass_mode(tmp_path: Path, expression: str) -> None:
     found = recipe(parse_method(expression), "verl", under_lag="of=proximal" in expression)
     assert found.way == "own settings"
