@@ -57,8 +57,9 @@ def run(
     if how.offline:
         os.environ[OFFLINE] = "1"
     if how.export:
-        if how.dry_run:
-            raise UsageError("--export writes a folder, and --dry-run writes nothing; drop one of them")
+        for flag, given in (("--dry-run", how.dry_run), ("--detach", how.detach), ("--report-to", how.report_to)):
+            if given:
+                raise UsageError(f"--export writes a folder and runs nothing; drop {flag}")
         how = replace(how, out=how.export)
     means = read_means(how)
     remember_server(ctx)

@@ -52,9 +52,10 @@ def test_a_folder_travels_is_filled_and_comes_back(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "home" / "cells" / key / "cell.json").read_text())["status"] == "completed"
 
 
-def test_a_dry_run_of_an_export_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", [("--dry-run",), ("--detach",), ("--report-to", "tensorboard")])
+def test_what_an_export_does_not_do_is_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
     out = tmp_path / "out"
-    assert "drop one of them" in call("run", *GRID, "--export", str(out), "--dry-run").stderr
+    assert f"runs nothing; drop {flags[0]}" in call("run", *GRID, "--export", str(out), *flags).stderr
     assert not out.exists()
 
 
