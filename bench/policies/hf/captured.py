@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import sdpa_kernel
 
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
-from vcpo_bench.bench.policies.hf.sampling import TokenDraws
+from vcpo_bench.bench.policies.hf.sampling import ANY_SHAPE, TokenDraws
 from vcpo_bench.errors import UsageError
 
 BUCKETS = (32, 64, 128, 192, 256)
@@ -40,10 +41,13 @@ def cuda_graph(device: torch.device, step: Step) -> Step:
     try:
         with _CAPTURING, torch.cuda.device(device):
             return _recorded(step)
-    except torch.OutOfMemoryError:
-        raise
     except RuntimeError as error:
-        reason = str(error).splitlines()[0]
+        cause: BaseException = error
+        while isinstance(cause.__context__, RuntimeError):  # ending a capture that has failed raises too
+            cause = cause.__context__
+        if isinstance(cause, torch.OutOfMemoryError):
+            raise cause from None
+        reason = str(cause).splitlines()[0]
         raise UsageError(f"a step of this model cannot become a CUDA graph ({reason}); use --sampler torch") from error
 
 
@@ -162,6 +166,7 @@ class Program(nn.Module):
         for kept, new in self._records(draws):
             new.copy_(kept[: len(new)])
 
+    @sdpa_kernel(ANY_SHAPE)
     def begin(self, slots: Tensor, rows: Tensor, prompts: Tensor) -> None:
         """Fill free slots, int64 [n], and draw the first token there.
 

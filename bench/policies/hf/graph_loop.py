@@ -15,7 +15,7 @@ from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.trajectories import Rollout
 
 _ROWS = 512
-"""Rows of records are a multiple of this, so that evaluations share a program with training."""
+"""Rows of records at first. They only become more, so that evaluations share a program with training."""
 
 
 class GraphLoop:
@@ -30,6 +30,7 @@ class GraphLoop:
         self._slots, self._capture = slots, capture
         self._key: tuple[Any, ...] = ()
         self._program: Program | None = None
+        self._room = _ROWS
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy begins without a program: graphs cannot be copied, nor read the weights of another policy."""
@@ -62,7 +63,7 @@ class GraphLoop:
     def _ready(self, model: CausalNetwork, draws: TokenDraws) -> Program:
         """The program for batches like this one; a new one where shapes or the places of weights have changed."""
         asked, device = draws.asked, model.device
-        room = -(-asked.rows // _ROWS) * _ROWS
+        room = self._room = max(self._room, asked.rows)
         width = asked.prompts.shape[1] + asked.length - 1
         where = tuple(p.data_ptr() for p in model.parameters())
         key = (room, width, asked.length, asked.eos, draws.truncation, where)

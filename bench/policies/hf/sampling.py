@@ -18,7 +18,7 @@ from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, packed
 from vcpo_bench.bench.trajectories import Rollout
 
 _DRAW_BYTES = 2**28  # float64 probabilities in memory at once
-_ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """Attention for shapes that change: cuDNN's plans each anew, which took 5 s of a first batch on an H200."""
 WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating several prompts at once is cheaper
 
@@ -122,7 +122,7 @@ class TokenDraws:
 
 
 @torch.no_grad()
-@sdpa_kernel(_ANY_SHAPE)
+@sdpa_kernel(ANY_SHAPE)
 def refill(model: CausalNetwork, draws: TokenDraws, slots: int = 0) -> Rollout:
     """Draw a whole batch, at most `slots` responses at once (0: all).
 

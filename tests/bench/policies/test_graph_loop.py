@@ -2,6 +2,7 @@
 
 import copy
 from contextlib import nullcontext
+from dataclasses import replace
 
 import hf_models
 import pytest
@@ -27,7 +28,12 @@ DRAW = Draw(PROMPTS, UNIFORMS, EOS)
 
 
 def traced(step: Step) -> Step:
-    """Stands in for a CUDA graph: the tensor operations of a step, recorded once and replayed without its Python."""
+    """Stands in for a CUDA graph: the tensor operations of a step, recorded once and replayed without its Python.
+
+    Steps run before the capture, as on a GPU; recording runs another one.
+    """
+    for _ in range(captured._WARM):
+        step()
     state = make_fx(lambda: step())()
     waits = ("_local_scalar_dense", "nonzero", "is_nonzero")
     assert not [node for node in state.graph.nodes if any(word in str(node.target) for word in waits)]
@@ -51,16 +57,25 @@ def test_it_draws_what_torch_draws(kind: str, slots: int) -> None:
         assert_same(policy.sample(DRAW), wanted, 1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_replay_is_the_step(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize(
+    ("kind", "dtype", "cut"),
+    [
+        ("llama", torch.float32, None),
+        ("llama", torch.bfloat16, None),
+        ("qwen2", torch.bfloat16, Truncation(top_k=3, replay=True)),
+        ("gpt2", torch.bfloat16, Truncation(top_p=0.5)),
+    ],
+)
+def test_a_replay_is_the_step(kind: str, dtype: torch.dtype, cut: Truncation | None) -> None:
     """Refills, compaction, evaluation, another batch and other weights reach a step that was recorded before."""
-    network = hf_models.network("llama")
+    network = hf_models.network(kind)
     first, second = (
         CausalPolicy(copy.deepcopy(network), PAD, dtype, SamplingOptions(GraphLoop(slots, capture)))
         for slots, capture in ((64, None), (64, traced))
     )
     greedy = Draw(PROMPTS, UNIFORMS[:48].flip(1), EOS, torch.arange(48) % 2 == 0)
     for draw in (DRAW, greedy, DRAW):
+        draw = replace(draw, truncation=cut)
         assert_same(second.sample(draw), first.sample(draw))
         for policy in (first, second):
             policy.load_trained({name: 1.1 * p for name, p in policy.trained_state().items()})
@@ -114,6 +129,20 @@ def test_a_copy_of_a_policy_has_a_program_of_its_own() -> None:
     assert_same(other.sample(DRAW), before)
 
 
+def test_a_large_evaluation_does_not_cost_training_its_program() -> None:
+    captures = []
+
+    def counted(step: Step) -> Step:
+        captures.append(step)
+        return step
+
+    policy = CausalPolicy(hf_models.network("llama"), PAD, sampling=SamplingOptions(GraphLoop(32, counted)))
+    large = Draw(PROMPTS, UNIFORMS.repeat(7, 1), EOS)
+    for draw in (DRAW, large, DRAW, large):
+        policy.sample(draw)
+    assert len(captures) == 2
+
+
 def test_buckets() -> None:
     assert [bucket(rows) for rows in (0, 1, 32, 33, 129, 256, 1000)] == [32, 32, 32, 64, 192, 256, 256]
 
@@ -135,11 +164,27 @@ def test_responses_that_are_split_need_no_program() -> None:
     assert_same(rollout, wanted, 1e-5)
 
 
-def test_a_step_that_cannot_be_captured_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("cause", "told", "wanted"),
+    [
+        (
+            RuntimeError("operation not permitted when stream is capturing\nmore"),
+            UsageError,
+            r"\(operation not permitted when stream is capturing\); use --sampler torch",
+        ),
+        (torch.OutOfMemoryError("full"), torch.OutOfMemoryError, "full"),
+    ],
+)
+def test_a_step_that_cannot_be_captured_is_one_line(
+    cause: RuntimeError, told: type[Exception], wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failing(step: Step) -> Step:
-        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+        try:
+            raise cause
+        finally:
+            raise RuntimeError("operation failed due to a previous error during capture")
 
     monkeypatch.setattr(captured, "_recorded", failing)
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
-    with pytest.raises(UsageError, match=r"\(operation not permitted when stream is capturing\); use --sampler torch"):
+    with pytest.raises(told, match=wanted):
         captured.cuda_graph(torch.device("cuda"), lambda: None)
