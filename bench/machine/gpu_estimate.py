@@ -16,6 +16,7 @@ S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes 
 - logits: three buffers of 128 MiB, since the head is computed in vocabulary chunks, with score norms too (what these
   keep besides is not counted: without checkpointing the peak was up to 6.3% above the estimate).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
+- kept by `graph` between batches, instead: that cache for all of its slots, and in bfloat16 a copy of the weights, 2 N_t.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass, at MFU of the dtype's peak. Scoring is one pass; training
   is three (backward counts as two, or as one with adapters, whose frozen weights need no gradient); checkpointing adds
   one.
@@ -82,6 +83,7 @@ class Workload:
         slots: Responses sampled at once; 0: all.
         moments: Tensors that the optimizer keeps per trained parameter.
         layer_seconds: Least seconds of one layer in a sampling step: launching its kernels.
+        keeps: Whether the sampler keeps its caches, and weights in the compute dtype, while the learner works.
     """
 
     prompts: int
@@ -95,6 +97,7 @@ class Workload:
     slots: int = 0
     moments: int = 2
     layer_seconds: float = 9e-4
+    keeps: bool = False
 
     @property
     def rows(self) -> int:
@@ -132,11 +135,13 @@ class Memory(NamedTuple):
     activations: float
     logits: float
     cache: float
+    kept: float = 0.0
 
     @property
     def peak(self) -> float:
         """Largest sum at any time: sampling and learning take turns."""
-        return self.weights + self.gradients + self.optimizer + max(self.activations + self.logits, self.cache)
+        always = self.weights + self.gradients + self.optimizer + self.kept
+        return always + max(self.activations + self.logits, self.cache)
 
 
 class UpdateTime(NamedTuple):
@@ -161,13 +166,16 @@ def memory(shape: ModelShape, work: Workload) -> Memory:
     trained = trained_parameters(shape, work.lora)
     cast = 2 * trained if work.width == 2 else 0
     frozen = work.width * shape.parameters if work.lora else 0
+    rows = work.slots if work.keeps else work.sampled_at_once
+    cache = 2 * rows * work.length * shape.layers * shape.key_value * work.width
     return Memory(
         weights=4 * trained + frozen + cast,
         gradients=4 * trained,
         optimizer=4 * work.moments * trained,
         activations=_activations(shape, work),
         logits=LOGIT_BYTES,
-        cache=2 * work.sampled_at_once * work.length * shape.layers * shape.key_value * work.width,
+        cache=0 if work.keeps else cache,
+        kept=cast + cache if work.keeps else 0,
     )
 
 
@@ -193,7 +201,7 @@ def update_time(shape: ModelShape, work: Workload, gpu: Gpu) -> UpdateTime:
     learning = work.rows * work.length * forward_operations(shape, work.length) * passes / peak
     need = memory(shape, work)
     step = max(
-        (need.weights + need.cache / 2) / (BANDWIDTH_SHARE * gpu.bandwidth),
+        (need.weights + (need.cache + need.kept) / 2) / (BANDWIDTH_SHARE * gpu.bandwidth),
         work.sampled_at_once * forward_operations(shape, work.length) / peak,
         shape.layers * work.layer_seconds,
     )

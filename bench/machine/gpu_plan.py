@@ -26,6 +26,7 @@ def workload(spec: GridSpec) -> Workload:
         slots=spec.parts.sampler.at_once,
         moments=spec.parts.optimizer.moments,
         layer_seconds=spec.parts.sampler.layer_seconds,
+        keeps=spec.parts.sampler.keeps,
     )
 
 

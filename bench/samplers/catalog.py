@@ -52,11 +52,13 @@ class Sampler(Component):
         for_language_models: Whether its options mean nothing to the built-in tiny policy, which can be sampled with its
             defaults only.
         exact: Whether a cell can be run again bit for bit: its samples are a function of seeds and weights alone.
+        keeps: Whether the policy keeps its caches, of `at_once` responses, and a copy of its weights while it learns.
     """
 
     needs_language_model: ClassVar[bool] = False
     for_language_models: ClassVar[bool] = False
     exact: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
 
     @property
     def truncates(self) -> bool:

@@ -26,6 +26,7 @@ class GraphSampler(PolicySampler):
     name = "graph"
     summary = "like torch, with one CUDA graph per token; without a GPU the same steps one by one"
     needs_language_model = True
+    keeps = True
     slots: int = integer(0, minimum=0)
 
     @property

@@ -174,7 +174,7 @@ def _remedy(problem: Exception, config: CellConfig) -> str:
     more = [] if config.checkpointing else ["--checkpointing"]
     more += [] if config.lora else ["--lora 16"]
     text = ", ".join([f"--micro-tokens {limit}", *more])
-    return f"{type(problem).__name__}: the GPU is full: try {text}, or fewer slots (--sampler 'torch(slots=32)')\n"
+    return f"{type(problem).__name__}: the GPU is full: try {text}, or --sampler 'torch(slots=32)'\n"
 
 
 def _reason(status: str, error: str | None, stopped: str) -> str:

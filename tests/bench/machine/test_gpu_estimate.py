@@ -137,6 +137,13 @@ def test_what_saves_memory_saves_it() -> None:
     assert adapted.weights == 4 * trained_parameters(TINY, 1) + 4 * TINY.parameters
 
 
+def test_what_a_sampler_keeps_is_there_while_the_learner_works() -> None:
+    work = replace(WORK, dtype="bfloat16", slots=256)
+    need, kept = memory(TINY, work), memory(TINY, replace(work, keeps=True))
+    assert kept.kept == 2 * TINY.parameters + 2 * 256 * 8 * 2 * 4 * 2
+    assert kept.peak == need.peak - max(0, need.cache - need.activations - need.logits) + kept.kept
+
+
 def test_time_by_hand() -> None:
     time = update_time(TINY, WORK, H100)
     operations = 2 * TINY.active + 2 * 8 * 2 * 8
