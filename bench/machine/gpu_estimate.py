@@ -16,7 +16,7 @@ S of them sampled at once, of prompt and response length n = n_p + n_r; b bytes 
 - logits: three buffers of 128 MiB, since the head is computed in vocabulary chunks, with score norms too (what these
   keep besides is not counted: without checkpointing the peak was up to 6.3% above the estimate).
 - key-value cache: 2 S n L k b. Sampling and learning take turns: the larger of cache and (gradients stay) activations.
-- kept by `graph` between batches, instead: that cache for all of its slots, and in bfloat16 a copy of the weights, 2 N_t.
+- kept between batches by `graph`, instead: a cache for all of its slots and, in bfloat16, a copy of the weights, 2 N_t.
 - learning: R n (2 N_a + 2 n L q) operations per forward pass, at MFU of the dtype's peak. Scoring is one pass; training
   is three (backward counts as two, or as one with adapters, whose frozen weights need no gradient); checkpointing adds
   one.
