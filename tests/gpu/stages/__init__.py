@@ -73,6 +73,7 @@ STAGES: dict[int, list[Step]] = {
     ],
     5: [
         _check("exactness", "stages.norms:exactness", 60),
+        _norms("135M", 60, twin=False),
         _norms("100M", 512, twin=False),
         _norms("100M", 2048),
         _norms("1B", 512),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,18 +19,21 @@ PROMPT = 64
 
 @dataclass(frozen=True)
 class Shape:
-    """A random Llama and a batch. `layers`, `width` and `vocabulary` decide the number of parameters."""
+    """A random Llama and a batch. `layers`, `width`, `vocabulary` and `tied` decide the number of parameters."""
 
     layers: int
     width: int
     vocabulary: int
-    rows: int
-    tokens: int
+    rows: int = 8
+    tokens: int = 0
+    tied: bool = False
 
 
-SIZES = {"100M": (12, 704, 32000), "1B": (18, 1984, 32000)}
-"""Layers, width and vocabulary."""
-
+SIZES = {
+    "100M": Shape(12, 704, 32000),
+    "1B": Shape(18, 1984, 32000),
+    "135M": Shape(30, 576, 49152, rows=64, tied=True),  # about SmolLM2
+}
 
 TOLERANCE = 1e-3
 """Relative error of squared norms in float32 against float64."""
@@ -38,8 +41,8 @@ TOLERANCE = 1e-3
 
 def measure(setup: Setup, size: str, tokens: int) -> Result:
     """Time and peak memory of every way, for one size and length."""
-    full = Shape(*SIZES[size], rows=8, tokens=tokens)
-    return _compare(setup, setup.pick(full, Shape(2, 64, 128, rows=3, tokens=24)))
+    full = replace(SIZES[size], tokens=tokens)
+    return _compare(setup, setup.pick(full, Shape(2, 64, 128, rows=3, tokens=24, tied=full.tied)))
 
 
 def exactness(setup: Setup) -> Result:
@@ -197,7 +200,7 @@ def _network(shape: Shape) -> Any:
         num_attention_heads=max(1, shape.width // 64),
         num_key_value_heads=max(1, shape.width // 64),
         max_position_embeddings=PROMPT + shape.tokens,
-        tie_word_embeddings=False,
+        tie_word_embeddings=shape.tied,
         pad_token_id=0,
     )
     return LlamaForCausalLM(config)
