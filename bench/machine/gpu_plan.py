@@ -8,6 +8,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.machine.gpu_estimate import Workload, describe
 from vcpo_bench.bench.machine.model_shapes import model_shape
+from vcpo_bench.bench.tasks.text import text_task
 
 _STAND_IN = "chain(64)"
 
@@ -18,7 +19,7 @@ def workload(spec: GridSpec) -> Workload:
     return Workload(
         prompts=settings.prompts,
         responses=settings.responses,
-        response_tokens=max(spec.task(text)[1] for text in spec.tasks),
+        response_tokens=settings.max_response or max(text_task(text).max_response for text in spec.tasks),
         dtype=settings.dtype,
         lora=settings.lora,
         checkpointing=settings.checkpointing,
