@@ -152,8 +152,8 @@ class Program(nn.Module):
         self._greedy[:count] = False if draws.greedy is None else draws.greedy
         for kept, new in self._records(draws):
             kept[:count] = new
-        if self._copies:
-            torch._foreach_copy_(list(self._copies.values()), list(self._sources.values()))
+        for name, source in self._sources.items():
+            self._copies[name].copy_(source)
         for cache in self.slots.caches:
             cache.zero_()
         self.slots.rows = rows
