@@ -6,7 +6,6 @@ import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import mock_day
 import pytest
@@ -16,11 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import kit
 from stages import equality, norms, stack, tiny
-
-if TYPE_CHECKING:
-    from vcpo_bench.bench.policies.hf.network import CausalNetwork
-    from vcpo_bench.bench.policies.hf.sampling import TokenDraws
-    from vcpo_bench.bench.trajectories import Rollout
 
 
 def setup(folder: Path) -> kit.Setup:
@@ -127,19 +121,3 @@ def test_a_way_without_enough_memory_leaves_the_numbers_of_the_others(
     rows = {row["way"]: row for row in raised.value.result["ways"]}
     assert ["seconds" in row for row in rows.values()] == [True, True, False, True]
     assert "ratio" in rows["micro_batch_of_one"]
-
-
-def test_a_graph_that_goes_wrong_in_the_end_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launches = pytest.importorskip("stages.launches", reason="runs in .ci/integrations hf", exc_type=ImportError)
-    found = launches.measure(setup(tmp_path), "smollm2", "fused")
-    assert {row["loop"] for row in found["batches"]} == {"graph", "fused"}
-
-    def wrong(model: CausalNetwork, draws: TokenDraws) -> Rollout:
-        drawn = launches.refill(model, draws)
-        drawn.logp[:, -1] -= 0.5
-        return drawn
-
-    monkeypatch.setitem(launches.LOOPS, "graph", lambda: wrong)
-    with pytest.raises(kit.Failed, match=r"graph, 16 x 6: 0.5 nats from the learner") as raised:
-        launches.measure(setup(tmp_path), "smollm2", "default")
-    assert len(raised.value.result["batches"]) == 8
