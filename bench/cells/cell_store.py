@@ -213,7 +213,11 @@ class CellStore:
         self.clear()
 
     def _collect(self, draft: Path, failed: bool) -> None:
-        """Move the checkpoints that are to stay with the results into their folder."""
+        """Move the checkpoints that are to stay with the results into their folder.
+
+        A process that stands still here for longer than its lease puts them back one by one, and whoever ends the cell
+        meanwhile may miss one of them: the only thing that can be lost.
+        """
         resumable = numbered(self.partial, CHECKPOINT).values() if failed else ()
         for path in (self.partial / KEPT, *resumable):
             if is_folder(path):
