@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+_UNLINKABLE = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 _UNSYNCED = {errno.EINVAL, errno.EBADF}
 
 
@@ -46,6 +48,26 @@ def sync_folder(folder: Path) -> None:
         if path.is_file():
             sync_file(path)
     sync_names(folder)
+
+
+def link_folder(folder: Path, target: Path) -> None:
+    """Give every file of a folder, already on the disk, a second name in a new one, and return once it is on the disk.
+
+    Where the file system has one name for a file, files are copied.
+    """
+    shutil.copytree(folder, target, symlinks=True, copy_function=_link_or_copy)
+    for here, _, _ in os.walk(target):
+        sync_names(Path(here))
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _UNLINKABLE:
+            raise
+        shutil.copy2(source, target)
+        sync_file(Path(target))
 
 
 def publish_folder(draft: Path, target: Path) -> bool:

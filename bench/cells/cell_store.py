@@ -19,7 +19,7 @@ from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.claim_files import is_claim, names_in
 from vcpo_bench.files.claims import Claim, ClaimHistory, ClaimLostError
-from vcpo_bench.files.durable import publish_folder, sync_names
+from vcpo_bench.files.durable import link_folder, publish_folder, sync_names
 from vcpo_bench.files.folders import is_folder, made, refuse_link
 from vcpo_bench.files.missing import is_missing, unless_missing
 from vcpo_bench.records import PARTIAL_SUFFIX
@@ -85,30 +85,29 @@ class CellStore:
             yield
 
     def _tidy(self) -> None:
-        """Clear away what a worker left that was killed, and return checkpoints to where training looks for them.
+        """Clear away what a killed worker left, and return a failed cell's checkpoints to where training looks.
 
         That worker may not be dead, and move or remove the same files at the same time.
         """
         for number, left in enumerate(self._left(_FINAL)):
             with unless_missing():  # it was not dead, and has just published this
-                mine = left.rename(self._draft(f"left{number}-"))  # so it cannot be published any more
-                self._put_back(mine)
+                left.rename(self._draft(f"{_LEFT}{number}-"))  # so it cannot be published any more
         for left in self._left(_REPLACED):
             with unless_missing():
                 if _ended(left) is not None and not self.final.exists():
                     publish_folder(left, self.final)
         if _status(self.final) == "error":
-            self._put_back(self.final)
+            self._put_back()
         for left in self._left(_DRAFT, _FINAL, _REPLACED, _LEFT):
             shutil.rmtree(left, ignore_errors=True)
 
     def _left(self, *prefixes: str) -> list[Path]:
         return [self.partial / name for name in sorted(names_in(self.partial)) if name.startswith(prefixes)]
 
-    def _put_back(self, folder: Path) -> None:
-        """Return checkpoints from the folder of an ended cell."""
-        for path in (*numbered(folder / KEPT).values(), *numbered(folder, CHECKPOINT).values()):
-            target = self.partial / path.relative_to(folder)
+    def _put_back(self) -> None:
+        """Return checkpoints from the folder of a failed cell."""
+        for path in (*numbered(self.final / KEPT).values(), *numbered(self.final, CHECKPOINT).values()):
+            target = self.partial / path.relative_to(self.final)
             with unless_missing():
                 made(self.partial, *target.relative_to(self.partial).parts[:-1])
                 publish_folder(path, target)
@@ -213,20 +212,18 @@ class CellStore:
         self.clear()
 
     def _collect(self, draft: Path, failed: bool) -> None:
-        """Move the checkpoints that are to stay with the results into their folder.
+        """Give the checkpoints that are to stay with the results a second name in their folder.
 
-        A process that stands still here for longer than its lease puts them back one by one, and whoever ends the cell
-        meanwhile may miss one of them: the only thing that can be lost.
+        The first one goes when the cell has ended: a process that stands still here has taken nothing from another.
         """
         resumable = numbered(self.partial, CHECKPOINT).values() if failed else ()
-        for path in (self.partial / KEPT, *resumable):
-            if is_folder(path):
-                path.rename(draft / path.name)
         try:
-            self.check()
-        except ClaimLostError:
-            self._put_back(draft)
-            raise
+            for path in (*numbered(self.partial / KEPT).values(), *resumable):
+                link_folder(path, draft / path.relative_to(self.partial))
+            if is_folder(draft / KEPT):
+                sync_names(draft / KEPT)
+        finally:
+            self.check()  # what went missing meanwhile, another process has cleared away
 
     def _end(self, draft: Path) -> None:
         """Give the final files their name; a failed or damaged run of this cell is replaced only now."""
