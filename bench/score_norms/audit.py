@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -80,16 +81,14 @@ def check_rows_are_independent(recorded: RecordedForward, bits: int = 1) -> bool
         NotBatchedError: A gradient arrived in the rows of other trajectories, or the rows cannot be found.
     """
     uses, logp, weights, layout = recorded
+    seen: list[tuple[str, torch.Size]] = []
+    crossed: list[Tensor] = []
 
-    def check(use: Use) -> None:
+    def check(others: Tensor, use: Use) -> None:
         assert use.gradient is not None
         rows = use.gradient if use.path else layout.rows(use.gradient, use.shape)
-        if bool((rows[(numbers >> bit) % 2 != side].abs() > 0).any()):
-            raise NotBatchedError(
-                f"trajectories influence each other in layer {use.layer.name!r}, or its first axis (shape "
-                f"{list(use.gradient.shape)}) is not the trajectory: their gradients cannot be told apart; put one "
-                "trajectory in each row, or score them in separate forward passes"
-            )
+        seen.append((use.layer.name, use.gradient.shape))
+        crossed.append((rows[others].abs() > 0).any())
         use.gradient = None
 
     trajectories, numbers = layout.trajectories(logp), torch.arange(layout.count, device=logp.device)
@@ -97,7 +96,15 @@ def check_rows_are_independent(recorded: RecordedForward, bits: int = 1) -> bool
     for bit in range(bits):
         for side in (0, 1):
             half = torch.where((trajectories >> bit) % 2 == side, weights, 0.0)
-            suffice &= backward(uses, logp, half, check, retain_graph=True)
+            others = ((numbers >> bit) % 2 != side).nonzero().squeeze(1)
+            suffice &= backward(uses, logp, half, partial(check, others), retain_graph=True)
+    for (name, shape), found in zip(seen, _numbers(crossed), strict=True):
+        if found:
+            raise NotBatchedError(
+                f"trajectories influence each other in layer {name!r}, or its first axis (shape {list(shape)}) is not "
+                "the trajectory: their gradients cannot be told apart; put one trajectory in each row, or score them "
+                "in separate forward passes"
+            )
     return suffice
 
 
@@ -124,34 +131,46 @@ class Sums:
         self._expected = dict(zip(parameters, found, strict=True))
         half = any(torch.finfo(_dtype_of(use)).bits < 32 for use in uses)
         self._tolerance = HALF_TOLERANCE if half else TOLERANCE
-        self._least = LEAST_SHARE * math.hypot(*(float(each.norm()) for each in found if each is not None))
+        self._least = LEAST_SHARE * math.hypot(*_numbers([each.norm() for each in found if each is not None]))
+        self._groups: list[str] = []
+        self._differences: list[Tensor] = []
+        self._scales: list[Tensor] = []
 
     def receive(self, group: str, contribution: Contribution) -> None:
-        """Compare what the layers of a group found, and release what it was compared with.
-
-        Raises:
-            NotBatchedError: It is something else.
-        """
+        """Compare what the layers of a group found, and release what it was compared with."""
         if group in self._late:
             self._waiting[group] = contribution
         else:
             self._compare(group, contribution)
 
     def finish(self) -> None:
-        """Compare the groups that had to wait; raises like `receive`."""
+        """Compare the groups that had to wait, and look at all differences.
+
+        Raises:
+            NotBatchedError: A group found something else.
+        """
         for group, contribution in self._waiting.items():
             self._compare(group, contribution)
-
-    def _compare(self, group: str, contribution: Contribution) -> None:
-        scale = float((self._factors * contribution.squared().sqrt()).sum())
-        for parameter, found in contribution.weighted(self._factors).items():
-            expected = self._expected.pop(parameter)
-            difference = found if expected is None else found - expected
-            if float(difference.norm()) > self._tolerance * max(scale, self._least):
+        differences, scales = _numbers(self._differences), _numbers(self._scales)
+        for group, difference, scale in zip(self._groups, differences, scales, strict=True):
+            if difference > self._tolerance * max(scale, self._least):
                 raise NotBatchedError(
                     f"the trajectories' gradients of layer {group!r} do not add up to the gradient of their sum, as if "
                     "it computed something else each time it is called: give it a rule of its own (RuledLayer)"
                 )
+
+    def _compare(self, group: str, contribution: Contribution) -> None:
+        scale = (self._factors * contribution.squared().sqrt()).sum()
+        for parameter, found in contribution.weighted(self._factors).items():
+            expected = self._expected.pop(parameter)
+            self._groups.append(group)
+            self._differences.append((found if expected is None else found - expected).norm())
+            self._scales.append(scale)
+
+
+def _numbers(found: Sequence[Tensor]) -> list[float]:
+    """The values of scalars, together: each look at one waits for a GPU."""
+    return torch.stack([each.double() for each in found]).tolist() if found else []
 
 
 def _dtype_of(use: Use) -> torch.dtype:

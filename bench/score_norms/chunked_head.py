@@ -60,10 +60,11 @@ class ChunkedHead(RuledLayer):
             mask: bool [B, T], False at positions to leave out.
         """
         slopes = hidden.requires_grad and torch.is_grad_enabled()
+        places = mask.nonzero(as_tuple=True)  # once: their number is waited for
         with torch.autocast(hidden.device.type, enabled=False):  # which would round sums over the vocabulary
-            found = self.vocabulary.read(hidden.detach()[mask], targets[mask], slopes)
-        logp, normalizer, entropy, squares = (_spread(each, mask) for each in found[:4])
-        slope = None if found.slope is None else _spread(found.slope, mask)
+            found = self.vocabulary.read(hidden.detach()[places], targets[places], slopes)
+        logp, normalizer, entropy, squares = (_spread(each, places, mask.shape) for each in found[:4])
+        slope = None if found.slope is None else _spread(found.slope, places, mask.shape)
         pair = self(hidden, HeadPositions(hidden.detach(), targets, logp, normalizer, entropy), slope)
         logp, entropy = torch.where(mask.unsqueeze(-1), pair, 0.0).unbind(-1)
         return HeadStatistics(logp, entropy, squares)
@@ -139,8 +140,8 @@ class _HeadPath(torch.autograd.Function):
         return *(found.to(weight.dtype) if asked else None for found, asked in needed), *[None] * (1 + len(positions))
 
 
-def _spread(values: Tensor, mask: Tensor) -> Tensor:
-    """[B, T, ...] with values [N, ...] where the mask [B, T] is True, 0 elsewhere."""
-    spread = values.new_zeros(*mask.shape, *values.shape[1:])
-    spread[mask] = values
+def _spread(values: Tensor, places: tuple[Tensor, ...], shape: torch.Size) -> Tensor:
+    """[B, T, ...] with values [N, ...] at N places, 0 elsewhere."""
+    spread = values.new_zeros(*shape, *values.shape[1:])
+    spread[places] = values
     return spread

@@ -5,6 +5,8 @@ Gradients with respect to the logits are recomputed chunk by chunk, so the full 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -14,7 +16,18 @@ from vcpo_bench.bench.score_norms.linear import gram_is_cheaper
 from vcpo_bench.bench.score_norms.products import add_gram, exact_product, factor, product
 from vcpo_bench.bench.score_norms.row_layout import RowLayout
 from vcpo_bench.bench.score_norms.rules import HeadRule, at_least_float32
-from vcpo_bench.bench.score_norms.vocabulary import ChunkedVocabulary, HeadGradients, HeadPositions, with_gradient
+from vcpo_bench.bench.score_norms.vocabulary import (
+    ChunkedVocabulary,
+    HeadGradients,
+    HeadPositions,
+    with_gradient,
+    with_zeros,
+)
+
+ONE_BY_ONE = frozenset({"cpu"})
+"""Types of devices that compute one trajectory after the other, without padding; others would wait for each launch."""
+MOST_PADDED = 4
+"""Most positions, with padding, to compute for each that has a gradient: more would take longer than the launches."""
 
 
 class ChunkedHeadRule(HeadRule):
@@ -57,21 +70,22 @@ class ChunkedHeadRule(HeadRule):
 
     def squared(self, a: HeadPositions, b: Tensor) -> Tensor:
         """See `LayerRule.squared`."""
-        grads, counts, read = self._flattened(a, b)
-        V, d, xs = len(self.vocabulary.weight), read.shape[1], torch.split(read, counts)
-        grams = [b.new_zeros(len(x), len(x)) if gram_is_cheaper(len(x), d, V) else None for x in xs]
-        total = b.new_zeros(len(b))
-        for chunk in self.vocabulary.chunks(max(read.shape)):
-            for i, y in enumerate(torch.split(self.vocabulary.logit_gradient(grads, chunk), counts)):
+        grads, apart = by_trajectory(a, b)
+        read = self._read(grads)
+        V, d, xs = len(self.vocabulary.weight), read.shape[-1], apart(read)
+        grams = [b.new_zeros(*x.shape[:-1], x.shape[-2]) if gram_is_cheaper(x.shape[-2], d, V) else None for x in xs]
+        total = [b.new_zeros(x.shape[:-2]) for x in xs]
+        for chunk in self.vocabulary.chunks(read.shape[:-2].numel() * max(read.shape[-2:])):
+            for i, y in enumerate(apart(self.vocabulary.logit_gradient(grads, chunk))):
                 gram = grams[i]
                 if gram is None:
-                    total[i] += torch.linalg.vector_norm(exact_product(y.t(), xs[i])).square()
+                    total[i] += torch.linalg.vector_norm(exact_product(y.mT, xs[i]), dim=(-2, -1)).square()
                 else:
                     add_gram(gram, y, xs[i])
         for i, gram in enumerate(grams):
             if gram is not None:
-                total[i] = (gram * product(xs[i], xs[i].t())).sum()
-        return total
+                total[i] = (gram * product(xs[i], xs[i].mT)).sum((-2, -1))
+        return torch.cat([b.new_zeros(0), *(each.flatten() for each in total)])
 
     def per_row(self, a: HeadPositions, b: Tensor) -> list[Tensor]:
         """See `LayerRule.per_row`."""
@@ -87,31 +101,56 @@ class ChunkedHeadRule(HeadRule):
 
     def inner(self, a: HeadPositions, b: Tensor) -> Tensor:
         """See `LayerRule.inner`."""
-        grads, counts, read = self._flattened(a, b)
-        total, xs = b.new_zeros(len(b), len(b)), torch.split(at_least_float32(read), counts)
-        for chunk in self.vocabulary.chunks(max(len(read), len(b) * read.shape[1])):
-            ys = torch.split(self.vocabulary.logit_gradient(grads, chunk), counts)
-            rows = torch.stack([(y.t() @ x).flatten() for x, y in zip(xs, ys, strict=True)])
+        grads, apart = by_trajectory(a, b)
+        read = at_least_float32(self._read(grads))
+        total, xs, d = b.new_zeros(len(b), len(b)), apart(read), read.shape[-1]
+        for chunk in self.vocabulary.chunks(max(read.numel() // d, len(b) * d)):
+            ys = apart(self.vocabulary.logit_gradient(grads, chunk))
+            rows = torch.stack([(y.mT @ x).flatten(-2) for x, y in zip(xs, ys, strict=True)]).flatten(0, -2)
             total += rows @ rows.t()
         return total
 
     def cross(self, a: HeadPositions, b: Tensor, ids: Tensor, e: Tensor) -> Tensor:
         """See `HeadRule.cross`."""
         total = b.new_zeros(len(b))
-        for i in range(len(b)):
-            grads, _ = with_gradient(HeadPositions(*(each[i] for each in a)), b[i])
-            for part in self.vocabulary.pieces(grads, len(ids[i])):
-                products = at_least_float32(self._inputs(part)) @ e[i].t()
-                total[i] += torch.vdot(self.vocabulary.logit_gradient_of(part, ids[i]).flatten(), products.flatten())
+        for rows, grads in self._pieces(a, b, ids.shape[1]):
+            products = at_least_float32(self._inputs(grads)) @ e[rows].mT
+            found = self.vocabulary.logit_gradient_of(grads, ids[rows])
+            total[rows] += torch.linalg.vecdot(found.flatten(-2), products.flatten(-2))
         return total
 
-    def _flattened(self, a: HeadPositions, b: Tensor) -> tuple[HeadGradients, list[int], Tensor]:
-        """Positions with a gradient, their count per trajectory, and the factors of their g_t: [N, H] or [N, H + 1]."""
+    def _pieces(self, a: HeadPositions, b: Tensor, ids: int) -> Iterator[tuple[int | slice, HeadGradients]]:
+        """Positions in pieces of one trajectory or of several, each with its index, for `ids` values per position."""
+        numbers = ids * max(a.hidden.shape[1:])
+        if together(b) and numbers * self.vocabulary.exact.itemsize <= self.vocabulary.chunk_bytes:
+            grads = with_zeros(a, b)
+            yield from ((part, grads.part(part)) for part in self.vocabulary.parts(len(b), numbers))
+            return
         grads, counted = with_gradient(a, b)
+        ends = counted.sum(1).cumsum(0).tolist()
+        for i, (begin, end) in enumerate(pairwise([0, *ends])):
+            yield from ((i, piece) for piece in self.vocabulary.pieces(grads.part(slice(begin, end)), ids))
+
+    def _read(self, grads: HeadGradients) -> Tensor:
+        """The factors of g_t: [..., H], or [..., H + 1] with a bias."""
         hidden = self._inputs(grads)
-        columns = [*[hidden] * self.has_weight, *[hidden.new_ones(len(hidden), 1)] * self.has_bias]
-        return grads, counted.sum(1).tolist(), torch.cat(columns, 1) if len(columns) > 1 else columns[0]
+        columns = [*[hidden] * self.has_weight, *[hidden.new_ones(*hidden.shape[:-1], 1)] * self.has_bias]
+        return torch.cat(columns, -1) if len(columns) > 1 else columns[0]
 
     def _inputs(self, grads: HeadGradients) -> Tensor:
-        """[N, H], input of the head in the precision it was used in, as a factor of products."""
+        """[..., H], input of the head in the precision it was used in, as a factor of products."""
         return factor(grads.positions.hidden.to(self.vocabulary.dtype))
+
+
+def together(b: Tensor) -> bool:
+    """Whether trajectories are padded and computed together."""
+    return b.device.type not in ONE_BY_ONE and b[..., 0].numel() <= MOST_PADDED * int((b != 0).any(-1).sum())
+
+
+def by_trajectory(a: HeadPositions, b: Tensor) -> tuple[HeadGradients, Callable[[Tensor], Sequence[Tensor]]]:
+    """Positions, and what takes values of them apart: into [n, ...] of each trajectory, or [B, T, ...] of all."""
+    if together(b):
+        return with_zeros(a, b), lambda values: [values]
+    grads, counted = with_gradient(a, b)
+    counts = counted.sum(1).tolist()
+    return grads, lambda values: torch.split(values, counts)

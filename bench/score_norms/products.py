@@ -52,7 +52,7 @@ def weighted_positions(weights: Tensor, rows: Tensor) -> Tensor:
 
 
 def exact_product(left: Tensor, right: Tensor) -> Tensor:
-    """Matrix product of [n, k] in float32 or wider and a factor [k, m]; numbers on the left lose at most 2^-18."""
+    """Product of [n, k] in float32 or wider and a factor [k, m], or batches; numbers on the left lose at most 2^-18."""
     if not stays_bfloat16(right):
         return left @ right
     high, low = parts(left, 2)
@@ -60,13 +60,16 @@ def exact_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def add_gram(total: Tensor, x: Tensor, like: Tensor) -> None:
-    """Add x x^T to `total` [n, n], for x [n, k] in float32 at least, with products formed as those of `like`."""
+    """Add x x^T to `total` [n, n], for x [n, k] in float32 at least, with products formed as those of `like`.
+
+    Or [B, n, n] and [B, n, k].
+    """
     if not stays_bfloat16(like):
-        total.addmm_(x, x.t())
+        (total.addmm_ if total.dim() == 2 else total.baddbmm_)(x, x.mT)
         return
     high, low = parts(x, 2)
-    mixed = product(low, high.t())
-    total.add_(product(high, high.t())).add_(mixed).add_(mixed.t())
+    mixed = product(low, high.mT)
+    total.add_(product(high, high.mT)).add_(mixed).add_(mixed.mT)
 
 
 def scaled(rows: Tensor, weights: Tensor) -> Tensor:

@@ -56,12 +56,12 @@ class TokenStatistics(NamedTuple):
 
 
 class HeadGradients(NamedTuple):
-    """The N positions that have a gradient, flattened.
+    """Positions with their gradients: the N that have one, flattened, or all of [B, T].
 
     Attributes:
-        positions: The positions, with N as their only leading axis.
-        d_logp: [N], gradients with respect to their log-probabilities: c.
-        d_entropy: [N], gradients with respect to their entropies: e; None if all are 0.
+        positions: The positions, with leading axes [N] or [B, T].
+        d_logp: Gradients with respect to their log-probabilities: c.
+        d_entropy: Gradients with respect to their entropies: e; None if all are 0.
     """
 
     positions: HeadPositions
@@ -69,7 +69,7 @@ class HeadGradients(NamedTuple):
     d_entropy: Tensor | None
 
     def part(self, part: slice) -> HeadGradients:
-        """A slice of the positions."""
+        """A slice of the first axis."""
         d_entropy = None if self.d_entropy is None else self.d_entropy[part]
         return HeadGradients(HeadPositions(*(each[part] for each in self.positions)), self.d_logp[part], d_entropy)
 
@@ -85,9 +85,21 @@ def with_gradient(positions: HeadPositions, gradient: Tensor) -> tuple[HeadGradi
         The selected positions, and bool [...], True where a position is selected.
     """
     counted = (gradient != 0).any(-1)
-    d_logp, d_entropy = gradient[counted].unbind(-1)
-    kept = HeadPositions(*(each[counted] for each in positions))
-    return HeadGradients(kept, d_logp, d_entropy if bool(d_entropy.any()) else None), counted
+    places = counted.nonzero(as_tuple=True)  # once: their number is waited for
+    return _head_gradients(HeadPositions(*(each[places] for each in positions)), gradient[places]), counted
+
+
+def with_zeros(positions: HeadPositions, gradient: Tensor) -> HeadGradients:
+    """All positions [B, T]; those without a gradient are zeros, and so are their gradients with respect to logits."""
+    empty = (gradient == 0).all(-1)
+    hidden, *numbers = positions
+    kept = [hidden.masked_fill(empty.unsqueeze(-1), 0), *(each.masked_fill(empty, 0) for each in numbers)]
+    return _head_gradients(HeadPositions(*kept), gradient)
+
+
+def _head_gradients(positions: HeadPositions, gradient: Tensor) -> HeadGradients:
+    d_logp, d_entropy = gradient.unbind(-1)
+    return HeadGradients(positions, d_logp, d_entropy if bool(d_entropy.any()) else None)
 
 
 class ChunkedVocabulary:
@@ -116,12 +128,15 @@ class ChunkedVocabulary:
 
     def chunks(self, numbers: int) -> list[slice]:
         """Ranges of the vocabulary such that `numbers` values per token of a range take at most `chunk_bytes`."""
-        return slices(self.weight.shape[0], self.chunk_bytes // (self.exact.itemsize * max(1, numbers)))
+        return self.parts(self.weight.shape[0], numbers)
 
     def pieces(self, grads: HeadGradients, numbers: int) -> list[HeadGradients]:
-        """The positions in pieces such that `numbers` values per position of a piece take at most `chunk_bytes`."""
-        size = self.chunk_bytes // (self.exact.itemsize * max(1, numbers))
-        return [grads.part(part) for part in slices(len(grads.d_logp), size)]
+        """N positions in pieces such that `numbers` values per position of a piece take at most `chunk_bytes`."""
+        return [grads.part(part) for part in self.parts(len(grads.d_logp), numbers)]
+
+    def parts(self, count: int, numbers: int) -> list[slice]:
+        """Ranges of `count` indices such that `numbers` values per index of a range take at most `chunk_bytes`."""
+        return slices(count, self.chunk_bytes // (self.exact.itemsize * max(1, numbers)))
 
     @torch.no_grad()
     def read(self, hidden: Tensor, targets: Tensor, slopes: bool) -> TokenStatistics:
@@ -144,18 +159,18 @@ class ChunkedVocabulary:
         return TokenStatistics(logp, normalizer, entropy, squares, slope)
 
     def logit_gradient(self, grads: HeadGradients, chunk: slice) -> Tensor:
-        """[N, v] gradient with respect to the logits of a range of v tokens."""
+        """[N, v] or [B, T, v] gradient with respect to the logits of a range of v tokens."""
         found = self._elsewhere(grads, chunk)
         column = grads.positions.targets - chunk.start
-        inside = (column >= 0) & (column < found.shape[1])
-        column = column.clamp(0, found.shape[1] - 1).unsqueeze(1)
-        chosen = torch.where(inside, _at_target(grads), found.gather(1, column).squeeze(1))
-        return found.scatter_(1, column, chosen.unsqueeze(1))
+        inside = (column >= 0) & (column < found.shape[-1])
+        column = column.clamp(0, found.shape[-1] - 1).unsqueeze(-1)
+        chosen = torch.where(inside, _at_target(grads), found.gather(-1, column).squeeze(-1))
+        return found.scatter_(-1, column, chosen.unsqueeze(-1))
 
     def logit_gradient_of(self, grads: HeadGradients, ids: Tensor) -> Tensor:
-        """[N, U] gradient with respect to the logits of tokens int64 [U], in any order."""
-        here = grads.positions.targets.unsqueeze(1) == ids
-        return torch.where(here, _at_target(grads).unsqueeze(1), self._elsewhere(grads, ids))
+        """[N, U] gradient with respect to the logits of tokens int64 [U], in any order; or [B, T, U], of [B, U]."""
+        here = grads.positions.targets.unsqueeze(-1) == ids.unsqueeze(-2)
+        return torch.where(here, _at_target(grads).unsqueeze(-1), self._elsewhere(grads, ids))
 
     def hidden_gradient(self, grads: HeadGradients) -> Tensor:
         """[N, H] gradient with respect to the head's input."""
@@ -176,14 +191,14 @@ class ChunkedVocabulary:
         return d_weight, d_bias
 
     def _elsewhere(self, grads: HeadGradients, columns: slice | Tensor) -> Tensor:
-        """[N, v] gradient with respect to the logits of some tokens, for positions with another target."""
+        """Gradient with respect to the logits of some tokens, for positions with another target."""
         weight, bias, positions = self.weight[columns].to(self.dtype), self.bias, grads.positions
-        log_p = _logits(positions.hidden, weight, None if bias is None else bias[columns])
-        log_p.sub_(positions.normalizer.unsqueeze(1))
+        log_p = _logits(positions.hidden, weight, None if bias is None else bias[columns].unsqueeze(-2))
+        log_p.sub_(positions.normalizer.unsqueeze(-1))
         if grads.d_entropy is None:
-            return log_p.exp_().mul_(-grads.d_logp.unsqueeze(1))
-        factor = (log_p + positions.entropy.unsqueeze(1)).mul_(grads.d_entropy.unsqueeze(1))
-        return log_p.exp_().mul_(factor.add_(grads.d_logp.unsqueeze(1))).neg_()
+            return log_p.exp_().mul_(-grads.d_logp.unsqueeze(-1))
+        factor = (log_p + positions.entropy.unsqueeze(-1)).mul_(grads.d_entropy.unsqueeze(-1))
+        return log_p.exp_().mul_(factor.add_(grads.d_logp.unsqueeze(-1))).neg_()
 
 
 def slices(count: int, size: int) -> list[slice]:
@@ -207,15 +222,15 @@ def _statistics(logits: Tensor, targets: Tensor, numbers: Tensor) -> Tensor:
 
 
 def _at_target(grads: HeadGradients) -> Tensor:
-    """[N] gradient with respect to the logit of the target itself."""
+    """Gradient with respect to the logit of each position's target itself."""
     logp = grads.positions.logp
     found = -grads.d_logp * logp.expm1()
     return found if grads.d_entropy is None else found - grads.d_entropy * logp.exp() * (logp + grads.positions.entropy)
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Logits [n, v] in float32 at least."""
-    logits = at_least_float32(_product(hidden.to(weight.dtype), weight.t()))
+    """Logits [n, v] or [B, T, v] in float32 at least."""
+    logits = at_least_float32(_product(hidden.to(weight.dtype), weight.mT))
     return logits if bias is None else logits.add_(bias)
 
 

@@ -158,6 +158,20 @@ def seconds_of(device: str, work: Callable[[], object]) -> float:
     return perf_counter() - began
 
 
+def launched(device: str, work: Callable[[], object]) -> dict[str, int]:
+    """Kernels that one run launches, and how often it waits for the GPU; on a CPU, operations that would."""
+    from torch.profiler import ProfilerActivity, profile
+
+    activities, names = [ProfilerActivity.CPU], {"launches": ("aten::",), "waits": ("aten::item", "aten::nonzero")}
+    if device.startswith("cuda"):
+        activities.append(ProfilerActivity.CUDA)
+        names = {"launches": ("cudaLaunchKernel", "cuLaunchKernel"), "waits": ("cudaStreamSynchronize",)}
+    with profile(activities=activities) as seen:
+        work()
+    found = seen.key_averages()
+    return {kind: sum(each.count for each in found if each.key.startswith(of)) for kind, of in names.items()}
+
+
 @contextmanager
 def peak_memory(device: str) -> Iterator[dict[str, float]]:
     """GiB of the block: its `peak`, and how far that is `above` what was held before; NaN on a CPU."""

@@ -121,3 +121,4 @@ def test_a_way_without_enough_memory_leaves_the_numbers_of_the_others(
     rows = {row["way"]: row for row in raised.value.result["ways"]}
     assert ["seconds" in row for row in rows.values()] == [True, True, False, True]
     assert "ratio" in rows["micro_batch_of_one"]
+    assert rows["plain"]["launches"] == rows["plain"]["waits"] == 0

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._mode_utils import no_dispatch
 
-from vcpo_bench.bench.score_norms import products
+from vcpo_bench.bench.score_norms import chunked_rule, products
 
 
 @contextmanager
@@ -32,4 +32,5 @@ def as_on_a_gpu() -> Iterator[list[str]]:
         for name in ("mm", "bmm"):
             kernel(name)
         patch.setattr(products, "DEVICES", frozenset({"cpu"}))
+        patch.setattr(chunked_rule, "ONE_BY_ONE", frozenset())
         yield formed

@@ -100,4 +100,5 @@ class CausalPolicy(CausalNetwork, Policy):
 
 def _longest(mask: Tensor) -> int:
     """Length up to the last position that counts in any row, at least 1."""
-    return max(1, int(mask.any(0).nonzero().max().item()) + 1) if bool(mask.any()) else 1
+    places = torch.arange(1, mask.shape[1] + 1, device=mask.device)
+    return max(1, int((mask * places).amax())) if mask.numel() else 1

@@ -10,7 +10,7 @@ from allocations import Allocations
 from score_norms_oracle import check, row_gradients, slow_norms
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms import ChunkedHead, ScoreNorms
+from vcpo_bench.bench.score_norms import ChunkedHead, ScoreNorms, chunked_rule
 from vcpo_bench.bench.score_norms.vocabulary import ChunkedVocabulary
 
 B, V, D = 5, 50, 8
@@ -51,6 +51,12 @@ def batch(length: int, rows: int = B, vocab: int = V) -> tuple[Tensor, Tensor]:
     return tokens, mask
 
 
+@pytest.fixture(params=["alone", "together"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trajectories are computed one after the other, as on a CPU, and padded together, as elsewhere."""
+    monkeypatch.setattr(chunked_rule, "ONE_BY_ONE", {"cpu"} if request.param == "alone" else set())
+
+
 def close(found: Any, wanted: Any, rtol: float = 1e-10) -> None:
     for a, b in zip(found, wanted, strict=True):
         torch.testing.assert_close(a, b, rtol=rtol, atol=rtol * float(b.detach().abs().max()) if b.numel() else 0)
@@ -77,6 +83,7 @@ def test_statistics_and_their_gradients_are_those_of_the_plain_way(tied: bool, b
         close(ours, theirs)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("chunk", [1, 8 * 7 * 30, 10**9])
 @pytest.mark.parametrize("length", [3, 40])  # the Gram form, the explicit form
 @pytest.mark.parametrize("bias", [False, True])
@@ -97,6 +104,7 @@ def test_score_norms_are_those_of_one_backward_per_trajectory(tied: bool, bias: 
     close(assembled, [parameter.grad for parameter in model.parameters()])
 
 
+@pytest.mark.usefixtures("way")
 def test_a_norm_of_the_entropy_is_exact_too() -> None:
     model, (tokens, mask) = Net(tied=True, bias=True).double(), batch(9)
 
@@ -107,6 +115,7 @@ def test_a_norm_of_the_entropy_is_exact_too() -> None:
     check(model, compute)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("trained", ["nothing", "bias", "weight"])
 def test_partly_frozen_heads(trained: str) -> None:
     model, (tokens, mask) = Net(bias=True).double(), batch(9)
@@ -152,6 +161,7 @@ def test_a_head_used_twice_or_both_ways(tied: bool) -> None:
     check(model, lambda: model(tokens, mask & first).logp + plain(model, tokens, mask & ~first)[0])
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("tied", [False, True])
 def test_packed_and_flattened_rows(tied: bool) -> None:
     segments = torch.tensor([[0, 0, 0, 2, 2, 2, -1], [1, 1, 1, 1, 1, -1, -1]])
@@ -170,6 +180,7 @@ def test_packed_and_flattened_rows(tied: bool) -> None:
     check(model, flat)
 
 
+@pytest.mark.usefixtures("way")
 def test_no_places_at_all() -> None:
     model, (tokens, mask) = Net(tied=True).double(), batch(4)
     norms = ScoreNorms(model)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from kit import Failed, Result, Setup, broken, fastest, peak_memory, release, said
+from kit import Failed, Result, Setup, broken, fastest, launched, peak_memory, release, said
 from torch import Tensor
 
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
@@ -185,16 +185,18 @@ def _compare(setup: Setup, shape: Shape) -> Result:
 
 
 def _costs(setup: Setup, ways: Ways, work: Callable[[], None]) -> Result:
-    """Seconds and GiB of one way, or its error; the others are measured all the same."""
+    """Seconds, GiB, launches and waits of one way, or its error; the others are measured all the same."""
+    found: Result = {}
     try:
         with peak_memory(setup.device) as gib:
             seconds = fastest(setup.device, work, setup.pick(3, 1))
-        return {"seconds": seconds, "peak_gib": gib["peak"], "above_held_gib": gib["above"]}
+        found = {"seconds": seconds, "peak_gib": gib["peak"], "above_held_gib": gib["above"]}
+        return found | launched(setup.device, work)
     except RuntimeError as problem:  # out of memory, say
         error = said(problem)
     ways.drop()  # outside of the handler, whose traceback holds tensors
     release(setup.device)
-    return {"error": error}
+    return found | {"error": error}
 
 
 def _network(shape: Shape) -> Any:
