@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.figure import Line, Sheet
+from vcpo_bench.reports.plots.lean_axes import LeanAxes
 from vcpo_bench.reports.plots.method_style import line_style
 from vcpo_bench.reports.plots.ticks import several_ticks
 
@@ -38,7 +39,9 @@ def panel_grid(
     rows = -(-panels // columns)
     figure = Figure(figsize=(sheet.width, rows * sheet.panel_height + (0.35 if sheet.legend else 0.1)))
     # A shared axis hides its inner tick labels; a row that is not full would then hide them where they are needed.
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
+    axes = figure.subplots(
+        rows, columns, squeeze=False, sharex=share_x, sharey=share_y, subplot_kw={"axes_class": LeanAxes}
+    )
     flat = list(axes.flat)
     for unused in flat[panels:]:
         unused.remove()

@@ -5,18 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
-from operator import attrgetter
-from typing import Any
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
-from matplotlib.artist import Artist
-from matplotlib.axis import Axis, Tick
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from vcpo_bench.reports.document import Picture
 from vcpo_bench.reports.figure import Plot, Sheet
@@ -54,56 +47,12 @@ def lay_out(figure: Figure) -> None:
     if engine is None:
         return
     FigureCanvasSVG(figure)  # texts are measured as they will be written
-    _ask_once(figure)
     dpi, figure.dpi = figure.dpi, 72  # of every SVG
     engine.execute(figure)
     figure.dpi = dpi
     # Without any engine: one that does nothing would still cost the extra drawing.
     with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
         figure.set_layout_engine(None)
-
-
-def _ask_once(figure: Figure) -> None:
-    """Let the figure's axes and texts answer from memory what layout and drawing ask each of them a dozen times.
-
-    Matplotlib computes ticks and the sizes of texts anew at every question, which was a third of a figure's time.
-    """
-    for axes in figure.axes:
-        _remember_size(axes.title)
-        for axis in (axes.xaxis, axes.yaxis):
-            _remember_size(axis.label)
-            _remember(axis, "_update_ticks", partial(_behind_ticks, axis), _remember_sizes)
-
-
-def _behind_ticks(axis: Axis) -> object:
-    return tuple(axis.get_view_interval()), axis.axes.bbox.bounds, axis.axes.figure.dpi
-
-
-def _remember_sizes(ticks: Iterable[Tick]) -> None:
-    for tick in ticks:
-        if "_get_layout" not in vars(tick.label1):
-            _remember_size(tick.label1)
-
-
-def _remember_size(text: Text) -> None:
-    _remember(text, "_get_layout", lambda renderer: (renderer, text.figure.dpi, *_properties(text)))
-
-
-_properties = attrgetter("_text", "_rotation", "_horizontalalignment", "_verticalalignment")
-
-
-def _remember(owner: Artist, method: str, behind: Callable[..., object], then: Callable[[Any], object] = id) -> None:
-    """Keep the last answer of a method of one artist for as long as what is behind it stays the same."""
-    ask = getattr(owner, method)
-    last: list[Any] = [None, None]
-
-    def answer(*arguments: object) -> Any:
-        if last[0] != (now := behind(*arguments)):
-            last[:] = now, ask(*arguments)
-            then(last[1])
-        return last[1]
-
-    setattr(owner, method, answer)
 
 
 def _shorter(data: str) -> str:
