@@ -29,6 +29,10 @@ _MESSAGE: Check = (lambda value: isinstance(value, str), "a text")
 _COUNT: Check = (_is_count, "a whole number from 0 on")
 _NUMBER: Check = (_is_number, "a finite number")
 _TRUTH: Check = (lambda value: isinstance(value, bool), "true or false")
+_TEXTS: Check = (
+    lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+    "a list of texts",
+)
 _MAPPING: Check = (lambda value: isinstance(value, dict), "an object")
 
 _FACTS: dict[str, Check] = {
@@ -37,6 +41,7 @@ _FACTS: dict[str, Check] = {
     "seconds": _NUMBER,
     "control": _TRUTH,
     "provenance": _MAPPING,
+    "warnings": _TEXTS,
 }
 
 

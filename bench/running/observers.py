@@ -21,6 +21,9 @@ class GridObserver(Protocol):
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
         """A cell ended with a `records.Status`."""
 
+    def warned(self, text: str) -> None:
+        """A cell gave a warning; others may give the same, with other numbers."""
+
     def message(self, text: str) -> None:
         """One line the user should see."""
 

@@ -48,6 +48,9 @@ class View:
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
         """A cell has ended with `status` after `seconds`; `reason` says why if it did not complete."""
 
+    def warned(self, text: str) -> None:
+        """A cell gave a warning, which others may give too."""
+
     def message(self, text: str) -> None:
         """One line of text for the user."""
 
@@ -90,6 +93,11 @@ class PlainView(View):
         """Print how a cell ended, and why if it did not complete."""
         self._state.finished(key, status, seconds)
         self._line(_ended_line(self._state, key, status, seconds, reason))
+
+    def warned(self, text: str) -> None:
+        """Print the warning, once."""
+        if self._state.warns_anew(text):
+            self._line(f"warning: {text}")
 
     def message(self, text: str) -> None:
         """Print the line."""
@@ -137,6 +145,11 @@ class LiveView(View):
             style = "red" if status == FAILED else "yellow"
             self._console.print(Text(_ended_line(self._state, key, status, seconds, reason), style=style))
         self._draw()
+
+    def warned(self, text: str) -> None:
+        """Print the warning above the table, once."""
+        if self._state.warns_anew(text):
+            self._console.print(Text(f"warning: {text}", style="yellow"))
 
     def message(self, text: str) -> None:
         """Print the line above the table."""

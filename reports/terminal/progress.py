@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -50,6 +51,7 @@ class GridProgress:
     ended: dict[str, str] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     most_running: int = 0
+    warnings: set[str] = field(default_factory=set)
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
         """Set the cells about to run, by key and label, and how many ended in earlier runs."""
@@ -77,6 +79,12 @@ class GridProgress:
         self.ended[key] = status
         if status != FAILED and math.isfinite(seconds):
             self.seconds.append(seconds)
+
+    def warns_anew(self, text: str) -> bool:
+        """Whether no warning before was the same but for its numbers."""
+        kind, known = re.sub(r"\d+", "", text), len(self.warnings)
+        self.warnings.add(kind)
+        return len(self.warnings) > known
 
     @property
     def total(self) -> int:

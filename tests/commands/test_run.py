@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import RUN, call, call_here
+from command_line import RUN, call, call_here, run_with
 
 from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.tasks import token_task
@@ -151,6 +151,27 @@ def test_a_failing_cell_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(tmp_pat
     }
     again = call_here(*arguments)  # a failed cell is tried again
     assert again.exit_code == 1, again.output
+
+
+@pytest.mark.parametrize("jobs", ["2", pytest.param("1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("quiet", [(), pytest.param(("--quiet",), marks=pytest.mark.slow)])
+def test_a_warning_of_workers_is_shown_once_and_recorded_by_every_cell(
+    jobs: str, quiet: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert call("new", "method", "loud-one", "--folder", str(tmp_path)).exit_code == 0
+    plugin = tmp_path / "loud_one.py"
+    says = """        import random, warnings
+        warnings.warn(f"this takes {random.randrange(9**9)} s")
+"""
+    plugin.write_text(plugin.read_text().replace("        return Terms", f"{says}        return Terms"))
+    grid = run_with(methods="loud-one", seeds="2", jobs=jobs)
+    done = call(*grid, "--no-controls", "--plugin", str(plugin), "--out", str(tmp_path / "out"), *quiet)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("warning: this takes") == (0 if quiet else 1)
+    assert "this takes" not in capfd.readouterr().err
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("cells/*/cell.json")]
+    assert [len(cell["warnings"]) for cell in cells] == [1, 1]
+    assert all(re.fullmatch(r"this takes \d+ s", cell["warnings"][0]) for cell in cells)
 
 
 MODEL = {"config.json": "{}", "model.safetensors": ""}

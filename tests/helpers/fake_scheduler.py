@@ -88,7 +88,7 @@ def end_cell(cells: Path, cell: PlannedCell, status: str = "completed") -> None:
     with store.open(), store.finish(failed=status == "error") as final:
         StepRecorder("basic").write(final)
         facts = {"status": status, "key": cell.key, "config": cell.config.values(), "seconds": 1.0, "reason": "r"}
-        write_sealed(final / "cell.json", facts)
+        write_sealed(final / "cell.json", facts | {"warnings": ["w"]})
 
 
 def cells_of(out: Path, count: int, methods: Sequence[str] = ("clip",), steps: int = 3) -> list[PlannedCell]:

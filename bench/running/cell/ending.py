@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,17 +50,19 @@ def describe_checkpoint(cell: PlannedCell, step: int, recorder: StepRecorder, fo
     write_sealed(folder / CELL_FILE, _facts(cell, step, recorder.seconds()), cover=False)
 
 
-def finish(cell: PlannedCell, store: CellStore, trainer: EndedRun) -> tuple[str, str]:
+def finish(cell: PlannedCell, store: CellStore, trainer: EndedRun, warned: Sequence[str] = ()) -> tuple[str, str]:
     """Write the results of a cell whose trainer has come to its end; its status and the reason for it.
 
     Raises:
         ClaimLostError: Another process has taken the cell over.
     """
     status = trainer.status
-    return status, _write(cell, store, status, trainer.recorder, trainer.step, None, trainer.stopped)
+    return status, _write(cell, store, status, trainer.recorder, trainer.step, None, trainer.stopped, warned)
 
 
-def finish_failed(cell: PlannedCell, store: CellStore, problem: Exception) -> tuple[str, str]:
+def finish_failed(
+    cell: PlannedCell, store: CellStore, problem: Exception, warned: Sequence[str] = ()
+) -> tuple[str, str]:
     """Write what is recorded of a cell that `problem` has ended; its status and the reason for it.
 
     Raises:
@@ -69,7 +72,7 @@ def finish_failed(cell: PlannedCell, store: CellStore, problem: Exception) -> tu
     trace = "".join(traceback.format_exception(problem))
     error = without_paths(trace + _remedy(problem, cell.config))
     recorder, steps_done = _recorded(cell, store)
-    return "error", _write(cell, store, "error", recorder, steps_done, error, "")
+    return "error", _write(cell, store, "error", recorder, steps_done, error, "", warned)
 
 
 def _write(
@@ -80,11 +83,13 @@ def _write(
     steps_done: int,
     error: str | None,
     stopped: str,
+    warned: Sequence[str],
 ) -> str:
     reason = _reason(status, error, stopped)
+    facts = _ended(cell, status, reason, error, steps_done, recorder.seconds()) | {"warnings": list(warned)}
     with store.finish(failed=status == "error") as folder:
         recorder.write(folder)
-        write_sealed(folder / CELL_FILE, _ended(cell, status, reason, error, steps_done, recorder.seconds()))
+        write_sealed(folder / CELL_FILE, facts)
     return reason
 
 

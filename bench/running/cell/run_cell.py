@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -56,7 +58,7 @@ def run_cell(
         cell: The cell.
         cells_folder: `cells` of the results folder.
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
-        emit: Receives `started`, `progress` and `ended`.
+        emit: Receives `started`, `progress`, `warned` and `ended`.
         make_observer: Makes the observer of a cell that may be stopped early.
         job: Name of the scheduler's job that runs it; empty: a worker of this machine, which waits for others.
 
@@ -89,20 +91,39 @@ def _run_cell(
             emit("ended", cell.key, known, 0.0, "")
             return known
         emit("started", cell.key, cell.config.label, cell.updates)
-        try:
-            if isinstance(outside := cell.config.parts.trainer, OutsideTrainer):
-                ended: EndedRun = train_outside(cell, outside, store, keep_every, emit)
-            else:
-                ended = trainer = resume(cell, store, emit, make_observer)
-                with closing(trainer):
-                    _train(trainer, cell, store, keep_every, emit)
-            status, reason = finish(cell, store, ended)
-        except Exception as problem:  # a failed cell is recorded with its error; other cells continue
-            if is_disk_full(problem):
-                raise
-            status, reason = finish_failed(cell, store, problem)
+        with _warnings_heard(emit) as warned:
+            try:
+                if isinstance(outside := cell.config.parts.trainer, OutsideTrainer):
+                    ended: EndedRun = train_outside(cell, outside, store, keep_every, emit)
+                else:
+                    ended = trainer = resume(cell, store, emit, make_observer)
+                    with closing(trainer):
+                        _train(trainer, cell, store, keep_every, emit)
+                status, reason = finish(cell, store, ended, warned)
+            except Exception as problem:  # a failed cell is recorded with its error; other cells continue
+                if is_disk_full(problem):
+                    raise
+                status, reason = finish_failed(cell, store, problem, warned)
     emit("ended", cell.key, status, time.perf_counter() - began, reason)
     return status
+
+
+@contextmanager
+def _warnings_heard(emit: Emit) -> Iterator[list[str]]:
+    """Python's warnings inside the block, sent as `warned` instead of printed; those that differ in numbers once."""
+    texts: list[str] = []
+    kinds: set[str] = set()
+
+    def hear(message: Warning | str, *_: object, **__: object) -> None:
+        text = without_paths(" ".join(str(message).split()))
+        if (kind := re.sub(r"\d+", "", text)) not in kinds:
+            kinds.add(kind)
+            texts.append(text)
+            emit("warned", text)
+
+    with warnings.catch_warnings():  # which also lets a second cell of this process warn again
+        warnings.showwarning = hear
+        yield texts
 
 
 def resume(cell: PlannedCell, store: CellStore, emit: Emit, make_observer: ObserverFactory | None) -> Trainer:

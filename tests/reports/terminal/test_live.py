@@ -144,6 +144,16 @@ def test_live_view_redraws_at_most_a_few_times_per_second() -> None:
     view.close()
 
 
+@pytest.mark.parametrize("kind", [PlainView, LiveView])
+def test_a_warning_that_many_cells_give_is_one_line(kind: type[PlainView | LiveView]) -> None:
+    target = console(terminal=kind is LiveView)
+    view = kind(target)
+    for text in ("takes 4 passes", "takes 64 passes", "takes [long]"):
+        view.warned(text)
+    said = [line for line in text_of(target).splitlines() if "warning" in line]
+    assert said == ["warning: takes 4 passes", "warning: takes [long]"]
+
+
 def test_make_view_follows_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(make_view(True, console(terminal=True))) is View
     assert isinstance(make_view(False, console(terminal=False)), PlainView)
@@ -159,5 +169,6 @@ def test_quiet_view_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     view.progress("a", 1, 0.0, 0.0)
     view.ended("a", "error", 0.0, "x")
     view.message("x")
+    view.warned("x")
     view.close()
     assert capsys.readouterr().out == ""

@@ -77,6 +77,8 @@ class ResultsWatch:
             return False
         self.begun = True
         self.failed += facts["status"] == "error"
+        for text in facts.get("warnings") or ():
+            observer.warned(text)
         observer.ended(key, facts["status"], float(facts.get("seconds", 0.0)), str(facts.get("reason", "")))
         self.drop(key)
         return True

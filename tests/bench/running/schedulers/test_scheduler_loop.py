@@ -295,3 +295,4 @@ def test_a_cell_that_ends_before_the_first_poll_has_ended(tmp_path: Path) -> Non
     assert loop.wait(log) == 0
     assert len(scheduler.calls) == 1
     assert {event[1] for event in log.names("ended")} == {"completed"}
+    assert log.names("warned") == [("w",), ("w",)]
