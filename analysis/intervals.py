@@ -1,6 +1,7 @@
 """Intervals and tests for a handful of seeds, and from how many on they are shown.
 
 The distributions are those of `scipy.special`: `scipy.stats` takes a second to import and calls the same functions.
+`import scipy` puts off even that until one is called: a figure needs none.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from vcpo_bench.analysis.tolerance import EQUAL
 
@@ -41,7 +42,7 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     finite = _finite(values)
     if finite.size < 2:
         return (float("nan"), float("nan"))
-    half = special.stdtrit(finite.size - 1, 0.5 + level / 2) * finite.std(ddof=1) / np.sqrt(finite.size)
+    half = scipy.special.stdtrit(finite.size - 1, 0.5 + level / 2) * finite.std(ddof=1) / np.sqrt(finite.size)
     return (float(finite.mean() - half), float(finite.mean() + half))
 
 
@@ -64,7 +65,7 @@ def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson score interval of a share: 0 of 5 only means that the share is below 0.43. (NaN, NaN) for a total of 0."""
     if total == 0:
         return (float("nan"), float("nan"))
-    z = float(special.ndtri(0.5 + level / 2))
+    z = float(scipy.special.ndtri(0.5 + level / 2))
     share, weight = count / total, z * z / total
     center = (share + weight / 2) / (1 + weight)
     half = z * np.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
@@ -101,8 +102,8 @@ def stratified_t(
         return (mean, mean, mean, 1.0 if abs(mean) <= EQUAL else 0.0)
     share = squared / squared.sum()
     degrees = 1 / sum(one**2 / (values.size - 1) for one, values in zip(share, kept, strict=True))
-    half = float(special.stdtrit(degrees, 0.5 + level / 2) * error)
-    return (mean, mean - half, mean + half, float(2 * special.stdtr(degrees, -abs(mean) / error)))
+    half = float(scipy.special.stdtrit(degrees, 0.5 + level / 2) * error)
+    return (mean, mean - half, mean + half, float(2 * scipy.special.stdtr(degrees, -abs(mean) / error)))
 
 
 def sign_flip(differences: ArrayLike, seed: int = 0) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,7 @@ def report(
     ] = False,
 ) -> None:
     """Write the report as one offline HTML page, PDF and paper figures."""
+    gc.set_threshold(50_000)  # of reading and drawing little is garbage, and looking for it takes a tenth of the time
     from vcpo_bench.errors import UsageError
     from vcpo_bench.records.results import cells_in
 

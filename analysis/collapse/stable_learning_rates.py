@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from vcpo_bench.analysis.collapse.rule import UNDECIDED
 from vcpo_bench.analysis.intervals import wilson
@@ -106,7 +106,7 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     if slope[best] <= 0.1:
         return facts | nothing | {"reason": "collapses do not become more likely at larger learning rates"}
     heights = np.where(slope > 0, likelihood, _without_slope(counted, runs))
-    inside = np.flatnonzero(heights >= likelihood[best] - special.fdtri(1, freedom, 0.95) / 2 - EQUAL)
+    inside = np.flatnonzero(heights >= likelihood[best] - scipy.special.fdtri(1, freedom, 0.95) / 2 - EQUAL)
     low = -np.inf if inside[0] == 0 else _EXPONENTS[inside[0]]
     high = np.inf if inside[-1] == len(_EXPONENTS) - 1 else _EXPONENTS[inside[-1]]
     return facts | {"exponent": float(_EXPONENTS[best]), "low": low, "high": high, "reason": ""}
@@ -117,14 +117,14 @@ def _without_slope(counted: pd.DataFrame, runs: Array) -> float:
     groups = [counted[name] for name in _INTERCEPT]
     share, weight = counted["share"], pd.Series(runs, index=counted.index)
     mean = (share * weight).groupby(groups).transform("sum") / weight.groupby(groups).transform("sum")
-    return float((weight * (special.xlogy(share, mean) + special.xlogy(1 - share, 1 - mean))).sum())
+    return float((weight * (scipy.special.xlogy(share, mean) + scipy.special.xlogy(1 - share, 1 - mean))).sum())
 
 
 def _effective_runs(counted: pd.DataFrame, score: Array) -> Array:
     """As how many independent runs the seeds of each configuration count, given its predicted log odds [N]."""
     share, size = counted["share"].to_numpy(), counted["size"].to_numpy()
     several = size > 1
-    p = special.expit(score[several])
+    p = scipy.special.expit(score[several])
     expected = float((size[several] * p * (1 - p)).sum())
     within = float((size**2 * share * (1 - share))[several] @ (1 / (size[several] - 1)))
     shared = float(np.clip(1 - within / expected, 0, 1)) if expected > 0 else 1.0

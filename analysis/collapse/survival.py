@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 Array = NDArray[np.float64]
-_Z = float(special.ndtri(0.975))
 
 
 class LogRank(NamedTuple):
@@ -21,6 +20,11 @@ class LogRank(NamedTuple):
     chi2: float
     degrees: int
     p: float
+
+
+def _z() -> float:
+    """Of an interval of 95%."""
+    return float(scipy.special.ndtri(0.975))
 
 
 def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
@@ -46,7 +50,7 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
     greenwood = _greenwood(at_risk, events)
     inside = (survival > 0) & (survival < 1)
     log_survival = np.log(np.where(inside, survival, 0.5))
-    half = _Z * np.sqrt(np.where(inside, np.cumsum(greenwood), 0.0)) / log_survival
+    half = _z() * np.sqrt(np.where(inside, np.cumsum(greenwood), 0.0)) / log_survival
     low = np.where(inside, np.exp(log_survival * np.exp(-half)), survival)
     high = np.where(inside, np.exp(log_survival * np.exp(half)), survival)
     return pd.DataFrame(
@@ -90,7 +94,7 @@ def restricted_mean(curve: pd.DataFrame, horizon: float) -> tuple[float, float, 
     remaining = pieces[::-1].cumsum()[::-1]
     greenwood = _greenwood(curve["at_risk"].to_numpy(), curve["events"].to_numpy())
     variance = float((remaining**2 * greenwood)[time <= horizon].sum())
-    half = _Z * np.sqrt(variance)
+    half = _z() * np.sqrt(variance)
     return mean, max(mean - half, 0.0), min(mean + half, horizon)
 
 
@@ -119,7 +123,7 @@ def log_rank(time: ArrayLike, event: ArrayLike, group: ArrayLike, stratum: Array
     if degrees == 0:
         return LogRank(0.0, 0, float("nan"))
     chi2 = float(surplus @ np.linalg.pinv(covariance) @ surplus)
-    return LogRank(chi2, degrees, float(special.chdtrc(degrees, chi2)))
+    return LogRank(chi2, degrees, float(scipy.special.chdtrc(degrees, chi2)))
 
 
 def least_p(group: ArrayLike, stratum: ArrayLike) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy
 
 from vcpo_bench.analysis.intervals import holm, wilson
 from vcpo_bench.analysis.monitoring.signal import PRIMARY
@@ -99,4 +99,4 @@ def area_p(value: float, drawn: Array, cases: int) -> float:
     error = float(np.nanstd(drawn))
     if error == 0 and value != _HALF:
         error = float(np.sqrt(0.5 / cases * (1 - 0.5 / cases) / cases))
-    return float(2 * special.ndtr(-abs(value - _HALF) / error)) if error > 0 else 1.0
+    return float(2 * scipy.special.ndtr(-abs(value - _HALF) / error)) if error > 0 else 1.0

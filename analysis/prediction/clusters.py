@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from vcpo_bench.analysis.monitoring.calibration import Rate
 from vcpo_bench.analysis.percentile_interval import percentile_interval
@@ -68,7 +68,7 @@ def clustered_ratio(
 
 
 def _wilson(share: float, n: float) -> tuple[float, float]:
-    z = float(special.ndtri(0.975))
+    z = float(scipy.special.ndtri(0.975))
     weight = z * z / n
     center = (share + weight / 2) / (1 + weight)
     half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import warnings
 from collections.abc import Iterator
@@ -139,9 +138,4 @@ def drawing(font_size: float = 8.0, letters: Letters = SANS) -> Iterator[None]:
     fonts = {"font.family": list(letters.families), "mathtext.fontset": letters.math}
     with mpl.rc_context(cast("Any", {**_settings(), **sizes, **fonts})), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing|.*_layout not applied|cmr10 font should", UserWarning)
-        young, *older = gc.get_threshold()
-        gc.set_threshold(50_000, *older)  # figures are all cycles: looking for garbage that often takes a tenth longer
-        try:
-            yield
-        finally:
-            gc.set_threshold(young, *older)
+        yield
