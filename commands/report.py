@@ -55,7 +55,6 @@ def report(
     ] = False,
 ) -> None:
     """Write the report as one offline HTML page, PDF and paper figures."""
-    gc.set_threshold(50_000)  # of reading and drawing little is garbage, and looking for it takes a tenth of the time
     from vcpo_bench.errors import UsageError
     from vcpo_bench.records.results import cells_in
 
@@ -67,6 +66,7 @@ def report(
     for source in sources:
         cells_in(source)
     place = sources[0] if html is None else html.parent
+    _be_quick()
     printed = _printed(place, figures or venue, figure, methods, form) if figure or figures else None
     if printed and figure:
         _print(sources, *printed, partial)
@@ -79,9 +79,17 @@ def report(
     check_file("--pdf", pdf)
     if printed:
         _print(sources, *printed, partial)
-    say(page.write_page(sources, html, partial))
+    say(page.write_page(sources, html, partial, quick=True))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
+
+
+def _be_quick() -> None:
+    """Of reading and drawing little is garbage; short columns of texts are analyzed faster outside of Arrow."""
+    import pandas as pd
+
+    gc.set_threshold(50_000)
+    pd.set_option("mode.string_storage", "python")
 
 
 def _printed(place: Path, venue: str, *lists: str) -> tuple[Path, Printing]:
