@@ -25,6 +25,8 @@ from vcpo_bench.records.settings import CellFields, CellSettings, read_settings
 from vcpo_bench.reports.terminal.live import make_view
 from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
+_USUAL = {one.parameter: one.given_nothing for one in settings_of(CellSettings).values()}
+
 Axis = str | float | Sequence[str] | Sequence[int] | Sequence[float]
 """Values of an axis: a list, one value, or text as the command line takes it, such as `"1,16"` or `"1-16"`."""
 
@@ -32,7 +34,7 @@ Axis = str | float | Sequence[str] | Sequence[int] | Sequence[float]
 def run(
     methods: Axis = "vcpo,clip,vespo",
     staleness: Axis = "1,16,128",
-    seeds: Axis = 3,
+    seeds: Axis = 6,
     *,
     task: Axis = CellFields.task,
     regime: Axis = CellFields.regime,
@@ -90,7 +92,7 @@ def run(
         tasks=flag_values.expressions(_text(task)),
         lrs=flag_values.rates(_text(lr)),
         regimes=flag_values.expressions(_text(regime)),
-        settings=read_settings(settings),
+        settings=read_settings(_USUAL | settings),
         controls=controls,
         start=None if start is None else Path(start),
         model=model,

@@ -45,7 +45,7 @@ def demo(
     finally:
         view.close()
     say(curves(load(out)))
-    say_what_next(out, show_scoreboard(out, as_json=False), quiet)
+    say_what_next(out, *show_scoreboard(out, as_json=False), quiet)
     if failed:
         raise typer.Exit(1)
 

@@ -38,6 +38,7 @@ class Setting:
             decides what a run can reach, so the comparison of methods keeps its values apart. Empty: every table
             separates its values, or results do not depend on it.
         with_model: What `vcpo-bench run` takes instead of the default where `--model` names a language model.
+        run: What `vcpo-bench run` and `vb.run` take instead of the default, which stays: cell keys leave defaults out.
         before: Its value in cells recorded before the setting existed, where that is not the default.
         name: Name of the field.
         kind: `str`, `int`, `float` or `bool`.
@@ -55,6 +56,7 @@ class Setting:
     pattern: str = ""
     apart: Apart = ""
     with_model: Any = None
+    run: Any = None
     before: Any = None
     name: str = ""
     kind: type = str
@@ -65,6 +67,11 @@ class Setting:
     def flag(self) -> str:
         """Its flag: `--micro-tokens`."""
         return "--" + self.parameter.replace("_", "-")
+
+    @property
+    def given_nothing(self) -> Any:
+        """What a flag that is not typed stands for."""
+        return self.default if self.run is None else self.run
 
     @property
     def absent(self) -> Any:

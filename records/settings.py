@@ -55,10 +55,10 @@ class CellSettings(LanguageModelSettings):
 
     steps: Annotated[int, Setting(
         unit="updates", meaning="optimizer updates asked for",
-        help="Optimizer updates per cell.", least=1, apart="budget", with_model=60,
+        help="Optimizer updates per cell.", least=1, apart="budget", run=200, with_model=60,
     )] = 300
     prompts: Annotated[int, Setting(
-        unit="count", meaning="prompts per update", help="Prompts per update.", least=1, apart="budget", with_model=8,
+        unit="count", meaning="prompts per update", help="Prompts per update.", least=1, apart="budget", run=8,
     )] = 16
     responses: Annotated[int, Setting(
         unit="count", meaning="responses per prompt", help="Responses per prompt.", least=1, apart="budget",
@@ -69,7 +69,7 @@ class CellSettings(LanguageModelSettings):
     )] = 10
     eval_prompts: Annotated[int, Setting(
         unit="count", meaning="held-out prompts of an evaluation, two responses each",
-        help="Held-out prompts of an evaluation, each answered twice.", least=1, apart="noted", with_model=64,
+        help="Held-out prompts of an evaluation, each answered twice.", least=1, apart="noted", run=128, with_model=64,
     )] = 256
     record: Annotated[Level, Setting(
         unit="level", meaning="how much was recorded: basic, diagnostics or full",

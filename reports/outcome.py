@@ -15,6 +15,12 @@ def outcome(board: pd.DataFrame) -> Iterator[str]:
     Args:
         board: Of `analysis.comparison.scoreboard.scoreboard`.
     """
+    yield from highest(board)
+    yield from collapsed(board)
+
+
+def highest(board: pd.DataFrame) -> Iterator[str]:
+    """One line per task on the highest final rewards; see `outcome`."""
     compared = board[~board["control"].astype(bool) & board["final_reward"].notna()]
     for task, rows in compared.groupby("task", sort=False):
         best = rows.loc[rows.groupby("staleness")["final_reward"].idxmax()]
@@ -25,6 +31,10 @@ def outcome(board: pd.DataFrame) -> Iterator[str]:
             for _, row in best.iterrows()
         ]
         yield f"{task}, highest final reward: {listed(named)}"
+
+
+def collapsed(board: pd.DataFrame) -> Iterator[str]:
+    """The line on the collapsed runs; see `outcome`."""
     fallen = board[board["collapsed"] > 0]
     runs, total = int(board["collapsed"].sum()), int(board["judged"].sum())
     if fallen.empty:

@@ -64,7 +64,8 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     for name, compute in track(steps.items(), "comparing methods", len(steps)):
         tables[name] = compute()
     found = Findings(tables, cells_behind(rewards.table, runs))
-    found.statements += [*task_rows(found), *answers(found, column != RAW), *disagreements(found), *next_steps(found)]
+    shares = column != RAW
+    found.statements += [*task_rows(found), *answers(found, shares), *disagreements(found), *next_steps(found, shares)]
     found.statements += [*say.limits(found), *say.beaten(found), *say.tuning(found)]
     found.statements += [*effects.stability(found), *effects.ablation(found), *effects.step_controls(found)]
     found.statements += [*effects.targets(found), *effects.speedup(found), *effects.cost(found)]

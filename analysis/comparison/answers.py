@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from vcpo_bench.analysis.comparison.pairs import decidable
 from vcpo_bench.analysis.findings import Finding, Findings
@@ -40,9 +41,9 @@ def answers_table(
     Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), `iqm` with
     `_low` and `_high`, `reward` (its mean final reward; NaN with several tasks), `runner_up` (empty: none), `ahead`
     (paired difference of mean scores) with `_low` and `_high`,
-    `p_holm`, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
-    `untested` (too few pairs) or `alone`; `margin`, and `equivalent`: two one-sided t tests at 2.5% each place the
-    difference within it of 0 (its 95% interval lies inside).
+    `p_holm`, `pairs` behind the difference, `tests` that Holm corrects for, and `outcome`: `clear`, `behind` (the mean
+    of the next is higher by more than chance explains), `chance`, `untested` (too few pairs) or `alone`; `margin`, and
+    `equivalent`: two one-sided t tests at 2.5% each place the difference within it of 0 (its 95% interval lies inside).
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -59,7 +60,7 @@ def answers_table(
         row["reward"] = float(own.iloc[0]) if len(own) == 1 else np.nan
         runner_up = str(here.iloc[1]["method"]) if len(here) > 1 else ""
         rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
-    columns = [*_COLUMNS, "ahead_high", "p_holm", "outcome"]
+    columns = [*_COLUMNS, "ahead_high", "p_holm", "pairs", "tests", "outcome"]
     table = pd.DataFrame(rows, columns=columns)
     inside = (table["ahead_low"] > -MARGIN) & (table["ahead_high"] < MARGIN)
     return table.assign(margin=MARGIN, equivalent=inside)
@@ -74,18 +75,20 @@ def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
 
 def _ahead(pairs: pd.DataFrame, lag: object, best: str, other: str) -> dict[str, object]:
     """How far the best is ahead of another, and whether that can be told from chance."""
-    unknown: dict[str, object] = {"ahead": np.nan, "ahead_low": np.nan, "ahead_high": np.nan, "p_holm": np.nan}
+    unknown: dict[str, object] = dict.fromkeys(("ahead", "ahead_low", "ahead_high", "p_holm"), np.nan)
+    unknown |= {"pairs": 0, "tests": 0}
     if not other:
         return unknown | {"outcome": "alone"}
-    both = pairs["first"].isin([best, other]) & pairs["second"].isin([best, other])
-    found = pairs[(pairs["staleness"] == lag) & both]
+    here = pairs[pairs["staleness"] == lag]
+    found = here[here["first"].isin([best, other]) & here["second"].isin([best, other])]
     if found.empty or not decidable(found).all():
         return unknown | {"outcome": "untested"}
     first, _, estimate, low, high, p = found.iloc[0][list(_PAIR)]
     if first != best:
         estimate, low, high = -estimate, -high, -low
     outcome = "chance" if p >= LEVEL else "clear" if estimate > 0 else "behind"
-    return {"ahead": estimate, "ahead_low": low, "ahead_high": high, "p_holm": p, "outcome": outcome}
+    facts = {"ahead": estimate, "ahead_low": low, "ahead_high": high, "p_holm": p, "outcome": outcome}
+    return facts | {"pairs": int(found["pairs"].iloc[0]), "tests": len(here)}
 
 
 def answers(found: Findings, normalized: bool) -> Iterator[Finding]:
@@ -121,7 +124,7 @@ class _Shares(_Rewards):
 
     def value(self, row: Mapping[Any, Any]) -> str:
         ends = f" [{row['iqm_low']:.0%}, {row['iqm_high']:.0%}]" if row["iqm_low"] < row["iqm_high"] else ""
-        share = f"{row['iqm']:.0%}{ends} of what synchronous training gains"
+        share = f"{row['iqm']:.0%}{ends} of the synchronous gain"
         return share if math.isnan(row["reward"]) else f"reward {fixed(row['reward'])}, {share}"
 
     def gap(self, value: float, low: float, high: float) -> str:
@@ -192,23 +195,43 @@ def disagreements(found: Findings) -> Iterator[Finding]:
         yield found.finding(DISAGREEMENT, text, "by_task", leaders, ("staleness", "task", "method", "mean"))
 
 
-def next_steps(found: Findings) -> Iterator[Finding]:
-    """What would make the answers surer, in one sentence.
+def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
+    """What would make the answers surer.
 
     Args:
         found: With the tables `answers` and `scores`.
+        normalized: As for `answers`.
     """
     table, scores = found.tables["answers"], found.tables["scores"]
-    unsure = table[table["outcome"].isin(["chance", "untested"])]
+    unsure = table[table["outcome"].isin(["chance", "untested"]) & ~table["equivalent"]]
     steps = []
     if len(unsure):
         lags = listed([str(lag) for lag in unsure["staleness"]])
-        seeds = int(unsure["seeds"].min())
-        steps.append(f"--seeds {max(ENOUGH, 2 * seeds)}, to tell the best two apart at lag {lags}")
+        seeds = max(ENOUGH, 2 * int(unsure["seeds"].max()))
+        apart = _if_apart(unsure, seeds)
+        if apart:
+            shown = f"{apart:.0%} of the synchronous gain" if normalized else fixed(apart)
+            lags += f" if they differ by {shown} (four times in five)"
+        steps.append(f"--seeds {seeds} to tell the best two apart at lag {lags}")
     rates = scores.loc[scores["staleness"] > 0, "lr"].unique()
     if len(rates) == 1:
         around = ",".join(learning_rate(float(f"{rates[0] * factor:.3g}")) for factor in (1 / 3, 1, 3))
-        steps.append(f"--lr {around}, to show each method at its best")
+        steps.append(f"--lr {around} to show each method at its best")
     if steps:
-        text = f"Next: run the same grid with {', and with '.join(steps)}."
+        text = f"Next: run the same grid with {', or with '.join(steps)}."
         yield found.finding(NEXT, text, "answers", table, ("staleness", "method", "runner_up", "outcome"))
+
+
+def _if_apart(unsure: pd.DataFrame, seeds: int) -> float:
+    """The difference that so many seeds show with a power of 80% at every lag, before Holm's other steps.
+
+    0 where the present spread does not tell: no interval, or several tasks, whose spreads it mixes.
+    """
+    largest = 0.0
+    for _, row in row_by_row(unsure[unsure["outcome"] == "chance"]):
+        if row["pairs"] != row["seeds"]:
+            return 0.0
+        error = (row["ahead_high"] - row["ahead_low"]) / 2 / special.stdtrit(row["seeds"] - 1, 0.975)
+        quantiles = special.stdtrit(seeds - 1, [1 - 0.025 / row["tests"], 0.8])
+        largest = max(largest, float(error * np.sqrt(row["seeds"] / seeds) * quantiles.sum()))
+    return largest

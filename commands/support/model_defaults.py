@@ -19,6 +19,9 @@ from vcpo_bench.records.settings import SETTINGS, CellSettings
 if TYPE_CHECKING:
     from vcpo_bench.bench.cells.grid_spec import GridSpec
 
+SEEDS = "3"
+"""A cell takes minutes or hours. Three decide nothing, and the end of the run says so."""
+
 LORA_LR = "1e-4"
 """Learning rate of adapters, whose weights start at zero."""
 
@@ -45,6 +48,8 @@ def with_model_defaults(
         table = settings_of(CellSettings)
         own = {s.name: s.with_model for s in table.values() if s.with_model is not None and _free(ctx, s.parameter)}
         ctx.params.update({table[name].parameter: value for name, value in own.items()})
+        if _free(ctx, "seeds"):
+            axes["seeds"] = SEEDS
         if _free(ctx, "lr"):
             axes["lr"] = LORA_LR if settings.lora else f"{SETTINGS['lr'].with_model:g}"
     own_loop = settings.trainer == CellSettings.trainer and not settings.lora

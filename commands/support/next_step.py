@@ -11,21 +11,35 @@ from vcpo_bench.commands.support.say import say_aside
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vcpo_bench.analysis.results import Results
 
-def say_what_next(out: Path, board: pd.DataFrame, quiet: bool) -> None:
+
+def say_what_next(out: Path, results: Results, board: pd.DataFrame, quiet: bool) -> None:
     """Say what came out, and name the files and the next command.
 
     Args:
         out: Results folder.
+        results: What it holds.
         board: Its scoreboard.
         quiet: Say nothing.
     """
-    from vcpo_bench.reports.outcome import outcome
+    from vcpo_bench.reports.outcome import collapsed, highest
 
     if quiet:
         return
-    for line in outcome(board):
+    for line in (*(_decided(results) or highest(board)), *collapsed(board)):
         say_aside(line)
     cells = sum(not path.name.startswith(".") for path in (out / "cells").glob("*"))
     say_aside(f"written: {out / 'scoreboard.csv'} and {cells} folders in {out / 'cells'}")
     say_aside(f"next: vcpo-bench report {shlex.quote(str(out))}")
+
+
+def _decided(results: Results) -> list[str]:
+    """What the seeds decide at each lag, and what would decide more; nothing where there is no choice of methods."""
+    from vcpo_bench.analysis.commands.compare import analyze_compare
+    from vcpo_bench.analysis.comparison.answers import ANSWER, DISAGREEMENT, NEXT
+
+    if results.cells.loc[results.cells["staleness"] > 0, "method"].nunique() < 2:
+        return []
+    found = analyze_compare(results)
+    return [one.text for one in (*found.about(ANSWER), *found.about(DISAGREEMENT, NEXT))]

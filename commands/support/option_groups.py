@@ -70,7 +70,7 @@ def _setting_option(one: Setting, panel: str | None) -> inspect.Parameter:
     elif one.name in settings_of(LanguageModelSettings):
         panel = LANGUAGE_MODEL
     option = typer.Option(metavar=one.metavar or _METAVARS[one.kind], help=one.help, rich_help_panel=panel)
-    return _option(one.parameter, Annotated[one.kind, option], one.default)
+    return _option(one.parameter, Annotated[one.kind, option], one.given_nothing)
 
 
 def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -51,7 +51,7 @@ class GridOptions:
     ] = "1,16,128"
     seeds: Annotated[
         str, option(GRID, "LIST", "Number of seeds, such as 3, or a list of them, such as 0,1,2 or 3-7.")
-    ] = "3"
+    ] = "6"
     task: Annotated[str, option(GRID, "LIST", "Tasks; vcpo-bench ls tasks lists them.")] = CellFields.task
     regime: Annotated[
         str, option(GRID, "LIST", "Staleness regimes: how the lag arises. vcpo-bench ls regimes lists them.")

@@ -248,7 +248,7 @@ def _train(run: PlannedRun, starts: list[str], quiet: bool, as_json: bool) -> in
     finally:
         view.close()
     if any((out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
-        say_what_next(out, show_scoreboard(out, as_json), quiet or as_json)
+        say_what_next(out, *show_scoreboard(out, as_json), quiet or as_json)
     return failed
 
 

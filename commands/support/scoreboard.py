@@ -13,12 +13,16 @@ from vcpo_bench.commands.support.say import say, say_aside
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vcpo_bench.analysis.results import Results
 
-def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[str] = ()) -> pd.DataFrame:
+
+def show_scoreboard(
+    folder: Path, as_json: bool, *more: Path, fail_if: Sequence[str] = ()
+) -> tuple[Results, pd.DataFrame]:
     """Print the scoreboard of a results folder and write its `scoreboard.csv`; of several, pooled, only print it.
 
     Returns:
-        The scoreboard.
+        The results and their scoreboard.
 
     Raises:
         typer.Exit: A row meets one of the conditions `fail_if`; each that does is said on a line.
@@ -49,4 +53,4 @@ def show_scoreboard(folder: Path, as_json: bool, *more: Path, fail_if: Sequence[
         say_aside(f"failed: {line}")
     if met:
         raise typer.Exit(1)
-    return board
+    return results, board

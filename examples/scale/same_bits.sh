@@ -11,7 +11,7 @@ for launcher in "$@"; do
     number=$((number + 1))
     folders+=("$out/$number")
     began=$SECONDS
-    vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128 --steps 20 --quiet \
+    vcpo-bench run --methods vcpo,clip,vespo --staleness 1,16,128 --seeds 3 --steps 20 --quiet \
         --launcher "$launcher" --out "$out/$number"
     echo "$launcher: $((SECONDS - began)) s"
 done

@@ -120,3 +120,11 @@ def test_a_sign_flip_test_of_five_pairs_can_never_reach_five_percent():
     for pairs in range(1, 9):
         assert sign_flip(np.full(pairs, 0.3)) == least_sign_flip(pairs)
         assert (pairs >= ENOUGH) == (sign_flip(np.full(pairs, 0.3)) < 0.05)
+
+
+def test_doubling_the_seeds_until_something_is_decided_is_no_test_at_five_percent() -> None:
+    """What docs/analysis.md says of two equal methods."""
+    draws = np.random.default_rng(0).standard_normal((4000, 4 * ENOUGH))
+    looks = [[stratified_t([one[:n]])[3] < 0.05 for one in draws] for n in (ENOUGH, 2 * ENOUGH, 4 * ENOUGH)]
+    assert np.mean(looks[0]) == pytest.approx(0.05, abs=0.01)
+    assert np.any(looks, axis=0).mean() == pytest.approx(0.12, abs=0.01)

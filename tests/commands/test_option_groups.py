@@ -45,7 +45,7 @@ def called(*arguments: str) -> Any:
 def test_a_group_stands_for_its_options() -> None:
     parameters = inspect.signature(ungrouped(cook)).parameters
     assert set(parameters) == {"who", "liters", "lid", "policy", "steps"}
-    assert called("--liters", "3", "--lid").stdout == f"me {Pot(3.0, True)} tiny 300 {{}}\n"
+    assert called("--liters", "3", "--lid").stdout == f"me {Pot(3.0, True)} tiny 200 {{'steps': 200}}\n"
     assert called("--liters", "3", "--steps", "5").stdout == f"me {Pot(3.0)} tiny 5 {{'steps': 5}}\n"
     assert called().exit_code == 2, "--liters has no default"
 
@@ -72,7 +72,7 @@ def test_every_setting_has_its_flag() -> None:
             continue
         option = FLAGS[one.parameter]
         assert option.opts == [one.flag]
-        assert (option.default, option.help) == (one.default, one.help)
+        assert (option.default, option.help) == (one.given_nothing, one.help)
         panel = SWITCHES if one.kind is bool else LANGUAGE_MODEL if name in settings_of(LanguageModelSettings) else GRID
         assert option.rich_help_panel == panel
 

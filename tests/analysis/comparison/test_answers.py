@@ -1,12 +1,16 @@
 """The answer at each lag: what it says when it is clear, when it may be chance, and when tasks disagree."""
 
+import math
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 
 from vcpo_bench.analysis.comparison.answers import answers, answers_table, disagreements, next_steps, task_rows
 from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing
+from vcpo_bench.analysis.intervals import stratified_t
 
 RANKING = pd.DataFrame(
     [(16, "vcpo", 6, 0.9, 0.8, 1.0), (16, "tis", 6, 0.7, 0.6, 0.8)],
@@ -28,7 +32,9 @@ def said(table: pd.DataFrame, by_task: pd.DataFrame | None = None, normalized: b
     found = Findings({"answers": table, "scores": scores, "by_task": tasks}, behind)
 
     def every() -> Iterator[str]:
-        yield from (one.text for one in (*answers(found, normalized), *disagreements(found), *next_steps(found)))
+        yield from (
+            one.text for one in (*answers(found, normalized), *disagreements(found), *next_steps(found, normalized))
+        )
 
     return list(every())
 
@@ -42,16 +48,23 @@ def test_a_clear_answer_names_rate_margin_and_chance() -> None:
         "tis, the next: more than chance explains (p = 0.002 after Holm)."
     )
     assert said(table, normalized=True)[0] == (
-        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.64, 90% [80%, 100%] of what synchronous "
-        "training gains, 20 [10, 30] points above tis, the next: more than chance explains (p = 0.002 after Holm)."
+        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.64, 90% [80%, 100%] of the synchronous "
+        "gain, 20 [10, 30] points above tis, the next: more than chance explains (p = 0.002 after Holm)."
     )
 
 
 def test_what_may_be_chance_asks_for_seeds() -> None:
-    table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, -0.1, 0.5, 0.2, 0.2, 0.3, 12), CHOICES, BY_TASK)
-    text, more = said(table)
+    pair = pairs(16, "vcpo", "tis", 0.2, -0.1, 0.5, 0.2, 0.2, 0.3, 6)
+    text, more = said(answers_table(RANKING, pair, CHOICES, BY_TASK))
     assert "no more than chance explains (p = 0.300 after Holm)" in text
-    assert more == "Next: run the same grid with --seeds 12, to tell the best two apart at lag 16."
+    error = 0.3 / special.stdtrit(5, 0.975) / math.sqrt(2)  # of the difference over twelve seeds
+    apart = error * (special.stdtrit(11, 0.975) + special.stdtrit(11, 0.8))
+    assert more == (
+        "Next: run the same grid with --seeds 12 to tell the best two apart at lag 16 "
+        f"if they differ by {apart:.2f} (four times in five)."
+    )
+    draws = np.random.default_rng(0).normal(apart, error * math.sqrt(12), (2000, 12))
+    assert np.mean([stratified_t([one])[3] < 0.05 for one in draws]) == pytest.approx(0.8, abs=0.03)
 
 
 def test_a_mean_on_the_other_side_is_said() -> None:
@@ -92,13 +105,13 @@ def test_a_single_learning_rate_asks_for_more_and_is_not_named() -> None:
     )
     scores = pd.DataFrame({"key": ["a"], "staleness": [16], "lr": [3e-4]})
     found = Findings({"answers": table, "scores": scores}, {"answers": agreeing(scores, "staleness")})
-    (answer,), (more,) = answers(found, True), next_steps(found)
+    (answer,), (more,) = answers(found, True), next_steps(found, True)
     assert answer.text == (
-        "Lag 16: vcpo ends highest, reward 0.64, 90% [80%, 100%] of what synchronous training gains; too few seeds to "
+        "Lag 16: vcpo ends highest, reward 0.64, 90% [80%, 100%] of the synchronous gain; too few seeds to "
         "tell it from tis, the next."
     )
     assert more.text == (
-        "Next: run the same grid with --seeds 6, to tell the best two apart at lag 16, and with --lr 1e-4,3e-4,9e-4, "
+        "Next: run the same grid with --seeds 6 to tell the best two apart at lag 16, or with --lr 1e-4,3e-4,9e-4 "
         "to show each method at its best."
     )
 

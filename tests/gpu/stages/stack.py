@@ -87,7 +87,8 @@ def cores_alone(setup: Setup) -> Result:
 def _timed(setup: Setup, folder: Path, jobs: int, facts: Result, *flags: object) -> Result:
     steps = setup.pick(400, 3)
     grid = ("--task", "chain", "--methods", "tis", "--staleness", 16, "--steps", steps, "--jobs", jobs)
-    return run_grid(setup, folder, partial(_rate, facts | {"updates": steps}), *grid, *flags)
+    size = ("--prompts", 16, "--eval-prompts", 256)
+    return run_grid(setup, folder, partial(_rate, facts | {"updates": steps}), *grid, *size, *flags)
 
 
 def _rate(facts: Result, folder: Path) -> Result:
