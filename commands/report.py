@@ -79,17 +79,20 @@ def report(
     check_file("--pdf", pdf)
     if printed:
         _print(sources, *printed, partial)
-    say(page.write_page(sources, html, partial, quick=True))
+    say(page.write_page(sources, html, partial))
     if pdf:
         say(typeset.write_pdf(sources, pdf, partial))
 
 
 def _be_quick() -> None:
-    """Of reading and drawing little is garbage; short columns of texts are analyzed faster outside of Arrow."""
+    """Little is garbage, texts in Arrow's columns are slower to analyze, and a fork of this process is safe."""
     import pandas as pd
+
+    from vcpo_bench.reports.writers import second_process
 
     gc.set_threshold(50_000)
     pd.set_option("mode.string_storage", "python")
+    second_process.welcome = True
 
 
 def _printed(place: Path, venue: str, *lists: str) -> tuple[Path, Printing]:

@@ -1,4 +1,4 @@
-"""The axes of a panel, whose ticks are drawn together.
+"""Axes whose ticks are drawn together.
 
 Matplotlib has five artists per tick, and asks for their sizes a dozen times: half of the time of a figure. Here one
 tick stands for all of an axis. The picture is the same.
@@ -14,30 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis, Tick, XAxis, YAxis
+from matplotlib.axis import Axis, XAxis, YAxis
 from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
 
-class _MinorTicks:
-    """The minor ticks of an axis: none, not even a first one, where they have no places."""
-
-    def __get__(self, axis: Axis, owner: type[Axis]) -> list[Tick]:
-        if isinstance(axis.get_minor_locator(), NullLocator):
-            return []
-        made: list[Tick] = vars(Axis)["minorTicks"].__get__(axis, owner)
-        return made
-
-
 class _LeanAxis(Axis):
-    """An axis that draws all its ticks by its first one, until somebody asks for the artists of each.
-
-    Attributes:
-        along: The coordinate that changes along it: 0 or 1.
-    """
+    """An axis that draws all its ticks by its first one, until somebody asks for the labels of each."""
 
     along: ClassVar[int]
-    minorTicks: Any = _MinorTicks()  # noqa: N815 -- as matplotlib calls it
+    """The coordinate that changes along it."""
 
     def __init__(self, axes: Axes, **options: Any) -> None:
         super().__init__(axes, **options)
@@ -48,8 +34,8 @@ class _LeanAxis(Axis):
 
     @property
     def is_lean(self) -> bool:
-        """Whether there is one tick."""
-        return len(self.majorTicks) == 1 and not self.minorTicks
+        """Whether one tick stands for all."""
+        return len(self.majorTicks) == 1 and isinstance(self.get_minor_locator(), NullLocator)
 
     def get_children(self) -> list[Artist]:
         """What exists: asking does not make the other ticks."""
@@ -60,18 +46,11 @@ class _LeanAxis(Axis):
         super()._update_ticks()  # type: ignore[misc]
         return super().get_majorticklabels()
 
-    def set_clip_path(self, path: Any, transform: Any = None) -> None:
-        """Clip the ticks that exist: asking for them would make some."""
-        Artist.set_clip_path(self, path, transform)
-        for tick in (*vars(self).get("majorTicks", ()), *self.minorTicks):
-            tick.set_clip_path(path, transform)
-
     def draw(self, renderer: Any) -> None:
         """Draw grid, ticks, their labels and the name."""
         if not (self.get_visible() and self.is_lean):
             super().draw(renderer)
             return
-        renderer.open_group("axis", gid=self.get_gid())
         ticks, tick = self._update_ticks(), self.majorTicks[0]
         for line, across in (tick.gridline, (0.0, 1.0, np.nan)), (tick.tick1line, (0.0,)):
             many = copy.copy(line)
@@ -80,17 +59,14 @@ class _LeanAxis(Axis):
             many.draw(renderer)
         for label in self._labels():
             label.draw(renderer)
-        boxes = self._get_ticklabel_bboxes(ticks, renderer)
         self._update_label_position(renderer)
         self.label.draw(renderer)
+        boxes = self._get_ticklabel_bboxes(ticks, renderer)
         self._update_offset_text_position(*boxes)  # type: ignore[attr-defined]
         self.offsetText.set_text(self.get_major_formatter().get_offset())
         self.offsetText.draw(renderer)
-        renderer.close_group("axis")
-        self.stale = False
 
     def _update_ticks(self) -> list[Any]:
-        """Those in view; the first stands for all of `_marks`."""
         if not self.is_lean:
             return super()._update_ticks()  # type: ignore[misc, no-any-return]
         view, formatter = self.get_view_interval(), self.get_major_formatter()
@@ -121,7 +97,7 @@ class _LeanAxis(Axis):
             yield label
 
     def _size(self, label: Text, renderer: object) -> Any:
-        """What is known of the size of a text is not computed again for another place."""
+        """The size of a text is computed once, wherever it stands."""
         asked = label.get_text(), label.get_fontproperties(), label.get_rotation(), label.figure.dpi, renderer
         if asked not in self._sizes:
             self._sizes[asked] = Text._get_layout(label, renderer)  # type: ignore[attr-defined]

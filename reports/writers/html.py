@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -61,10 +60,7 @@ class DrawnSection:
 
 
 def write_page(
-    results_folder: str | Path | Iterable[str | Path],
-    out_html: str | Path | None = None,
-    partial: bool = False,
-    quick: bool = False,
+    results_folder: str | Path | Iterable[str | Path], out_html: str | Path | None = None, partial: bool = False
 ) -> Path:
     """Write the report of one results folder, or of several that are pooled, as one HTML file.
 
@@ -72,7 +68,6 @@ def write_page(
         results_folder: A folder that `vcpo-bench run` wrote, or several.
         out_html: The file to write; its folder must exist. None: `report.html` in the first results folder.
         partial: Also show cells that are still running.
-        quick: Draw in two processes: for one whose threads do not mind a fork.
 
     Returns:
         The path of the written file.
@@ -82,8 +77,7 @@ def write_page(
     """
     folders = as_folders(results_folder)
     target = page_path(folders, out_html)
-    page = render(open_study(folders, partial), home=target.parent, quick=quick)
-    write_text(target, page, typed=out_html is not None)
+    write_text(target, render(open_study(folders, partial), home=target.parent), typed=out_html is not None)
     return target
 
 
@@ -92,19 +86,18 @@ def page_path(results_folders: Sequence[Path], out_html: str | Path | None) -> P
     return results_folders[0] / "report.html" if out_html is None else Path(out_html)
 
 
-def render(study: Study, home: Path | None = None, live: bool = False, quick: bool = False) -> str:
+def render(study: Study, home: Path | None = None, live: bool = False) -> str:
     """The page of a study.
 
     Args:
         study: What was recorded.
         home: The folder it will lie in, from which it links the cells' files; None: it does not.
         live: It is served, and loads itself again when a cell has advanced.
-        quick: See `write_page`.
     """
-    return render_document(build(study), cell_pages(study, home), live, quick)
+    return render_document(build(study), cell_pages(study, home), live)
 
 
-def render_document(document: Document, cells: list[CellPage], live: bool = False, quick: bool = False) -> str:
+def render_document(document: Document, cells: list[CellPage], live: bool = False) -> str:
     """A document as a page, with a page per cell at its end if there are any."""
     # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -113,7 +106,7 @@ def render_document(document: Document, cells: list[CellPage], live: bool = Fals
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.from_string(resource("page.html.j2")).render(
         document=document,
-        sections=_drawn(document, quick),
+        sections=_drawn(document),
         groups=grouped(cells),
         linked=any(cell.files for cell in cells),
         live=live,
@@ -134,22 +127,17 @@ def resource(name: str) -> str:
     return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _drawn(document: Document, quick: bool) -> list[DrawnSection]:
+def _drawn(document: Document) -> list[DrawnSection]:
     """The sections that have something to show: the open ones, then those that are folded."""
-    sections = []
-    drawn = 0
     pictures = [block for section in document.sections for block in section.blocks if isinstance(block, Picture)]
-    with beside(_narrow, pictures) if quick else nullcontext(_narrow) as narrow:
-        for section in track(document.sections, "drawing figures", len(document.sections)):
-            blocks: list[_Shown] = []
-            for block in section.blocks:
-                shown = _figure(block, f"f{drawn}", narrow) if isinstance(block, Picture) else block
-                drawn += isinstance(block, Picture)
-                if shown is not None:
-                    blocks.append(shown)
-            if blocks:
-                contents = in_galleries(blocks, _legend)
-                sections.append(DrawnSection(section.anchor, section.title, section.folded, contents))
+    with beside(_narrow, pictures[: len(pictures) * 7 // 8]) as narrow:  # they take longer than the wide ones
+        numbered = enumerate(track(pictures, "drawing figures", len(pictures)))
+        figures = iter([_figure(picture, f"f{index}", narrow) for index, picture in numbered])
+    sections = []
+    for section in document.sections:
+        every = (next(figures) if isinstance(block, Picture) else block for block in section.blocks)
+        if blocks := [block for block in every if block is not None]:
+            sections.append(DrawnSection(section.anchor, section.title, section.folded, in_galleries(blocks, _legend)))
     return sorted(sections, key=lambda one: one.folded)
 
 
@@ -158,20 +146,18 @@ def _legend(block: _Shown) -> list[str] | None:
 
 
 def _narrow(picture: Picture) -> str:
-    """A picture as SVG for a phone; empty: there is nothing to draw."""
     drawn = draw_svg(picture, NARROW)
     return drawn[1] if drawn else ""
 
 
 def _figure(picture: Picture, prefix: str, narrow: Callable[[Picture], str]) -> Figure | None:
-    wide, small = draw_svg(picture, SCREEN), narrow(picture)
-    if wide is None:
+    shown, small = draw_svg(picture, SCREEN), narrow(picture)
+    if shown is None:
         return None
-    plot, text = wide
-    svg, small = (
-        inline(one, name, plot.caption) if one else "" for one, name in ((text, prefix), (small, f"n{prefix}"))
-    )
-    return Figure(plot.name, plot.caption, Markup(svg), Markup(small), plot.methods, _json(_data(plot)))
+    plot, text = shown
+    small = small and inline(small, f"n{prefix}", plot.caption)
+    svgs = Markup(inline(text, prefix, plot.caption)), Markup(small)
+    return Figure(plot.name, plot.caption, *svgs, plot.methods, _json(_data(plot)))
 
 
 def _data(plot: Plot) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -9,34 +10,41 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context
-from multiprocessing.connection import Connection, Pipe
-from typing import NoReturn, TypeVar
+from multiprocessing.connection import Pipe
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+welcome = False
+"""Whether this process may be forked: its other threads hold no lock that the answers need."""
 PATIENCE = 60.0
 """Seconds without an answer after which the second process is given up."""
 
 
 @contextmanager
 def beside(function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Callable[[Item], Answer]]:
-    """The function, to be asked for these items in their order, while a second process computes what it will say.
+    """The function, to be asked for these items in their order, while a fork of this process computes its answers.
 
-    That process is a fork: it begins with everything in memory. Where there can be none, or it does not answer, the
-    function is called here.
-
-    Args:
-        function: Its answers can be pickled. It uses no thread and no lock of another thread.
-        items: All that it will be asked.
+    Where there is no fork, or it has no answer, the function is called here.
     """
-    if (forked := _fork()) is None:
-        yield function
-        return
-    child, ours, theirs = forked
-    if not child:
-        ours.close()
-        _answer(function, items, theirs)
+    ours, theirs = Pipe(duplex=False)
+    child = -1
+    if welcome and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1:  # libraries of macOS do not survive it
+        with warnings.catch_warnings(), suppress(OSError):
+            warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, for threads of any library
+            child = os.fork()
+    if child == 0:
+        try:  # in silence: whatever goes wrong here goes wrong again where it is told
+            gc.freeze()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            warnings.simplefilter("ignore")
+            ours.close()
+            for item in items:
+                theirs.send(Context().run(function, item))  # where nobody listens to progress
+        finally:
+            os._exit(0)
     theirs.close()
 
     def ask(item: Item) -> Answer:
@@ -44,38 +52,13 @@ def beside(function: Callable[[Item], Answer], items: Sequence[Item]) -> Iterato
             if ours.poll(PATIENCE):
                 answer: Answer = ours.recv()
                 return answer
-        ours.close()  # what comes late is for an item that has passed
+        ours.close()  # what comes late would be taken for the answer to a later item
         return function(item)
 
     try:
         yield ask
     finally:
         ours.close()
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
-def _fork() -> tuple[int, Connection, Connection] | None:
-    """The number of the second process (0: this is it) and the ends of a pipe; None: there can be none.
-
-    Libraries of macOS do not survive a fork.
-    """
-    if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2:
-        return None
-    with warnings.catch_warnings(), suppress(OSError):
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on: of the threads of numerical libraries
-        ours, theirs = Pipe(duplex=False)
-        return os.fork(), ours, theirs
-    return None
-
-
-def _answer(function: Callable[[Item], Answer], items: Sequence[Item], pipe: Connection) -> NoReturn:
-    """Send every answer and end, in silence: whatever goes wrong here goes wrong again where it is told."""
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        warnings.simplefilter("ignore")
-        for item in items:
-            pipe.send(Context().run(function, item))  # in a context where nobody listens to progress
-    finally:
-        os._exit(0)
+        if child > 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)

@@ -34,8 +34,9 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         made.append(fork())
         return made[-1]
 
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     monkeypatch.setattr(os, "fork", noted)
+    monkeypatch.setattr(second_process, "welcome", True)
     yield
     for process in made:
         with pytest.raises(ChildProcessError):
@@ -117,5 +118,10 @@ def test_it_says_nothing_of_its_progress(tmp_path: Path) -> None:
     assert set((tmp_path / "said").read_text().split()) == {str(HERE)}
 
 
+def test_nobody_is_forked_who_did_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(second_process, "welcome", False)
+    assert asked(squared_by) == ([9, 1, 4], [False, False, False])
+
+
 def test_a_page_drawn_by_two_processes_is_the_same(document: Document, study: Study, page: str) -> None:
-    assert render_document(document, cell_pages(study), quick=True) == page
+    assert render_document(document, cell_pages(study)) == page
