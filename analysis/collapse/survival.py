@@ -22,11 +22,6 @@ class LogRank(NamedTuple):
     p: float
 
 
-def _z() -> float:
-    """Of an interval of 95%."""
-    return float(scipy.special.ndtri(0.975))
-
-
 def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
     """Survival curve with 95% log-log (exponential Greenwood) intervals.
 
@@ -50,7 +45,7 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> pd.DataFrame:
     greenwood = _greenwood(at_risk, events)
     inside = (survival > 0) & (survival < 1)
     log_survival = np.log(np.where(inside, survival, 0.5))
-    half = _z() * np.sqrt(np.where(inside, np.cumsum(greenwood), 0.0)) / log_survival
+    half = float(scipy.special.ndtri(0.975)) * np.sqrt(np.where(inside, np.cumsum(greenwood), 0.0)) / log_survival
     low = np.where(inside, np.exp(log_survival * np.exp(-half)), survival)
     high = np.where(inside, np.exp(log_survival * np.exp(half)), survival)
     return pd.DataFrame(
@@ -94,7 +89,7 @@ def restricted_mean(curve: pd.DataFrame, horizon: float) -> tuple[float, float, 
     remaining = pieces[::-1].cumsum()[::-1]
     greenwood = _greenwood(curve["at_risk"].to_numpy(), curve["events"].to_numpy())
     variance = float((remaining**2 * greenwood)[time <= horizon].sum())
-    half = _z() * np.sqrt(variance)
+    half = float(scipy.special.ndtri(0.975)) * np.sqrt(variance)
     return mean, max(mean - half, 0.0), min(mean + half, horizon)
 
 

@@ -46,8 +46,7 @@ def spell(figure: Figure, letters: Letters) -> None:
         return
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            if letters.wrong & set("".join(axis.get_major_formatter().format_ticks(list(axis.get_majorticklocs())))):
-                axis.get_ticklabels()  # makes their texts
+            axis.get_ticklabels()  # writes them
     for text in figure.findobj(Text):
         if isinstance(text, Text) and letters.wrong & set(text.get_text()) and not text.get_parse_math():
             text.set_fontfamily(letters.families[-1])
