@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import special
 
 from vcpo_bench.analysis.comparison.pairs import decidable
@@ -43,7 +44,8 @@ def answers_table(
     (paired difference of mean scores) with `_low` and `_high`,
     `p_holm`, `pairs` behind the difference, `tests` that Holm corrects for, and `outcome`: `clear`, `behind` (the mean
     of the next is higher by more than chance explains), `chance`, `untested` (too few pairs) or `alone`; `margin`, and
-    `equivalent`: two one-sided t tests at 2.5% each place the difference within it of 0 (its 95% interval lies inside).
+    `equivalent`: two one-sided t tests at 2.5% each place the difference within it of 0 (its 95% interval lies inside);
+    `shown_by_twice`: the difference that twice as many seeds would show.
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -63,7 +65,22 @@ def answers_table(
     columns = [*_COLUMNS, "ahead_high", "p_holm", "pairs", "tests", "outcome"]
     table = pd.DataFrame(rows, columns=columns)
     inside = (table["ahead_low"] > -MARGIN) & (table["ahead_high"] < MARGIN)
-    return table.assign(margin=MARGIN, equivalent=inside)
+    return table.assign(margin=MARGIN, equivalent=inside, shown_by_twice=_shown_by_twice(table))
+
+
+def _shown_by_twice(answers: pd.DataFrame) -> NDArray[np.float64]:
+    """The difference that twice as many seeds show with a power of 80%, before Holm's other steps.
+
+    NaN where a difference is known, and where the present spread does not tell: too few seeds for an interval, or
+    several tasks, whose spreads it mixes.
+    """
+    known = answers[(answers["outcome"] == "chance") & (answers["pairs"] == answers["seeds"])]
+    seeds = known["seeds"].to_numpy(np.float64)
+    half = (known["ahead_high"] - known["ahead_low"]).to_numpy(np.float64) / 2
+    error = half / special.stdtrit(seeds - 1, 0.975) / math.sqrt(2)
+    quantiles = special.stdtrit(2 * seeds - 1, 1 - 0.025 / known["tests"].to_numpy(np.float64))
+    shown = pd.Series(error * (quantiles + special.stdtrit(2 * seeds - 1, 0.8)), index=known.index)
+    return shown.reindex(answers.index).to_numpy(np.float64)
 
 
 def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
@@ -87,7 +104,13 @@ def _ahead(pairs: pd.DataFrame, lag: object, best: str, other: str) -> dict[str,
     if first != best:
         estimate, low, high = -estimate, -high, -low
     outcome = "chance" if p >= LEVEL else "clear" if estimate > 0 else "behind"
-    facts = {"ahead": estimate, "ahead_low": low, "ahead_high": high, "p_holm": p, "outcome": outcome}
+    facts: dict[str, object] = {
+        "ahead": estimate,
+        "ahead_low": low,
+        "ahead_high": high,
+        "p_holm": p,
+        "outcome": outcome,
+    }
     return facts | {"pairs": int(found["pairs"].iloc[0]), "tests": len(here)}
 
 
@@ -208,9 +231,9 @@ def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
     if len(unsure):
         lags = listed([str(lag) for lag in unsure["staleness"]])
         seeds = max(ENOUGH, 2 * int(unsure["seeds"].max()))
-        apart = _if_apart(unsure, seeds)
-        if apart:
-            shown = f"{apart:.0%} of the synchronous gain" if normalized else fixed(apart)
+        apart = unsure["shown_by_twice"]
+        if apart.notna().all():
+            shown = f"{apart.max():.0%} of the synchronous gain" if normalized else fixed(apart.max())
             lags += f" if they differ by {shown} (four times in five)"
         steps.append(f"--seeds {seeds} to tell the best two apart at lag {lags}")
     rates = scores.loc[scores["staleness"] > 0, "lr"].unique()
@@ -219,19 +242,6 @@ def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
         steps.append(f"--lr {around} to show each method at its best")
     if steps:
         text = f"Next: run the same grid with {', or with '.join(steps)}."
-        yield found.finding(NEXT, text, "answers", table, ("staleness", "method", "runner_up", "outcome"))
-
-
-def _if_apart(unsure: pd.DataFrame, seeds: int) -> float:
-    """The difference that so many seeds show with a power of 80% at every lag, before Holm's other steps.
-
-    0 where the present spread does not tell: no interval, or several tasks, whose spreads it mixes.
-    """
-    largest = 0.0
-    for _, row in row_by_row(unsure[unsure["outcome"] == "chance"]):
-        if row["pairs"] != row["seeds"]:
-            return 0.0
-        error = (row["ahead_high"] - row["ahead_low"]) / 2 / special.stdtrit(row["seeds"] - 1, 0.975)
-        quantiles = special.stdtrit(seeds - 1, [1 - 0.025 / row["tests"], 0.8])
-        largest = max(largest, float(error * np.sqrt(row["seeds"] / seeds) * quantiles.sum()))
-    return largest
+        yield found.finding(
+            NEXT, text, "answers", table, ("staleness", "method", "runner_up", "outcome", "shown_by_twice")
+        )

@@ -12,7 +12,7 @@ FIXED = (
     r"95% Wilson interval|95% interval|95th percentile|5% level|75% of|1/lag|\|TIS - 1\||exp\(-2 L K3\)|1,000",
     r"\(0: start policy, 1: best synchronous training\)|25% above|below 0\.1\b|above 0\.9\b|at most 10% of",
     r"10 to 100 updates ahead|at least (2|8|15)\b|No run has a lag above 0|told apart from 0\b|<1%|p < 0\.001|Uno's C",
-    r"fewer than [68]\b|from 6 (runs )?on\b|--seeds \d+|--lr [0-9e,.-]+, to show",
+    r"fewer than [68]\b|from 6 (runs )?on\b|--seeds \d+|--lr [0-9e,.-]+ to show|four times in five",
     r"(lead|ESS|known|AUROC) 20\b|^20 updates|depth 0\.\d, \d evaluations",
 )
 """What sentences always say, whatever was measured."""
