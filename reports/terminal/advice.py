@@ -15,7 +15,8 @@ INSURE = (
 )
 SURE = (
     "How sure: policies of 0.1 M parameters, responses of at most 24 tokens, one learning rate for all methods or the "
-    "largest that survives; none was tuned at each lag. Which one earns most after tuning is not known."
+    "largest that survives. Tuned, methods lie closer: at lag 16, each at its own rate, seven corrections earned "
+    "{kept_at_own_rate} of the synchronous gain (study tuned, two seeds)."
 )
 
 
@@ -24,7 +25,7 @@ def advice_text(found: Recommendation, can_tune: bool) -> str:
     blocks = [
         _use(found),
         _earned(found),
-        [(TUNE if can_tune else INSURE).format(**facts()), SURE],
+        [one.format(**facts()) for one in (TUNE if can_tune else INSURE, SURE)],
         _length(found),
         ["Papers and reports, nearest lag first (their models, their settings):", *map(_row, found.published)],
     ]

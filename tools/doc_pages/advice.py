@@ -42,7 +42,16 @@ def facts() -> str:
     judged = steps.query("seed > 4 and lr == 8e-4")
     gains = [estimates.difference(select(judged, task=task), "tis+ess", "tis") for task in ("walk", "walk-eos")]
     rows.append(("ess_at_four_times_the_rate", " and ".join(formats.fixed(one.value) for one in gains), "step-rules"))
+    rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
     return _text("name,value,study", rows)
+
+
+def _kept_at_own_rate(runs: pd.DataFrame) -> str:
+    """Shares of the synchronous gain that corrected methods earn at lag 16, each at its best rate: least and most."""
+    gain = select(runs, staleness=0).groupby("lr")["outcome"].mean().max()
+    late = select(runs, staleness=16).query("method != 'reinforce'")
+    kept = late.groupby(["method", "lr"])["outcome"].mean().groupby("method").max() / gain
+    return f"{formats.percent(kept.min())} to {formats.percent(kept.max())}"
 
 
 def _text(header: str, rows: list[tuple[object, ...]]) -> str:

@@ -76,8 +76,8 @@ def _functions() -> Names:
 
 
 def _table(folder: Path, *paths: str) -> pd.DataFrame:
-    """Tables below one another: of the study's own `tables`, or of a record as `docs/studies/NAME/FILE`."""
-    own = [ROOT / path if path.startswith("docs/") else folder / TABLES / path for path in paths]
+    """Tables below one another: of the study's own `tables`, or as a path from the root: `docs/studies/NAME/FILE`."""
+    own = [ROOT / path if path.startswith(("docs/", "studies/")) else folder / TABLES / path for path in paths]
     return pd.concat([pd.read_csv(path) for path in own], ignore_index=True)
 
 
