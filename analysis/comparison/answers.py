@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import special
 
 from vcpo_bench.analysis.comparison.pairs import decidable
@@ -68,7 +67,7 @@ def answers_table(
     return table.assign(margin=MARGIN, equivalent=inside, shown_by_twice=_shown_by_twice(table))
 
 
-def _shown_by_twice(answers: pd.DataFrame) -> NDArray[np.float64]:
+def _shown_by_twice(answers: pd.DataFrame) -> pd.Series[float]:
     """The difference that twice as many seeds show with a power of 80%, before Holm's other steps.
 
     NaN where a difference is known, and where the present spread does not tell: too few seeds for an interval, or
@@ -79,8 +78,7 @@ def _shown_by_twice(answers: pd.DataFrame) -> NDArray[np.float64]:
     half = (known["ahead_high"] - known["ahead_low"]).to_numpy(np.float64) / 2
     error = half / special.stdtrit(seeds - 1, 0.975) / math.sqrt(2)
     quantiles = special.stdtrit(2 * seeds - 1, 1 - 0.025 / known["tests"].to_numpy(np.float64))
-    shown = pd.Series(error * (quantiles + special.stdtrit(2 * seeds - 1, 0.8)), index=known.index)
-    return shown.reindex(answers.index).to_numpy(np.float64)
+    return pd.Series(error * (quantiles + special.stdtrit(2 * seeds - 1, 0.8)), index=known.index)
 
 
 def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
