@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy
 
 from vcpo_bench.analysis.comparison.pairs import decidable
 from vcpo_bench.analysis.findings import Finding, Findings
@@ -76,9 +76,9 @@ def _shown_by_twice(answers: pd.DataFrame) -> pd.Series[float]:
     known = answers[(answers["outcome"] == "chance") & (answers["pairs"] == answers["seeds"])]
     seeds = known["seeds"].to_numpy(np.float64)
     half = (known["ahead_high"] - known["ahead_low"]).to_numpy(np.float64) / 2
-    error = half / special.stdtrit(seeds - 1, 0.975) / math.sqrt(2)
-    quantiles = special.stdtrit(2 * seeds - 1, 1 - 0.025 / known["tests"].to_numpy(np.float64))
-    return pd.Series(error * (quantiles + special.stdtrit(2 * seeds - 1, 0.8)), index=known.index)
+    error = half / scipy.special.stdtrit(seeds - 1, 0.975) / math.sqrt(2)
+    quantiles = scipy.special.stdtrit(2 * seeds - 1, 1 - 0.025 / known["tests"].to_numpy(np.float64))
+    return pd.Series(error * (quantiles + scipy.special.stdtrit(2 * seeds - 1, 0.8)), index=known.index)
 
 
 def _rates(choices: pd.DataFrame, lag: object, method: str) -> str:
