@@ -54,6 +54,8 @@ def show(
     named = {word: kind for kind in kinds() for word in (kind.singular, kind.plural)}
     if not rest and first in named and not Path(first).is_dir():
         raise UsageError(f"show {first}: give a name; vcpo-bench ls {named[first].plural} lists them")
+    if not rest and what and len(Path(first).parts) == 1 and not Path(first).exists():
+        raise UsageError(f"show {first}: there is no such folder; to explain a method: vcpo-bench show method {first}")
     if len(rest) != 1 or (first not in named and Path(first).is_dir()):
         show_scoreboard(Path(first), as_json, *map(Path, rest), fail_if=fail_if or ())
         return

@@ -146,7 +146,7 @@ def split_list(text: str) -> list[str]:
 
 def closest(name: str, candidates: Iterable[str]) -> str:
     """`; did you mean x or y?`, or an empty string when nothing is close."""
-    close = difflib.get_close_matches(name, list(candidates), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), list(candidates), n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 

@@ -68,7 +68,7 @@ def recipe(method: Method, trainer: str, under_lag: bool = False) -> Recipe:
         UsageError: It is none of them.
     """
     if trainer not in TRAINERS:
-        raise UsageError(f"--in {trainer}: {unknown_name('trainer', trainer, TRAINERS)}")
+        raise UsageError(unknown_name("trainer", trainer, TRAINERS))
     bypassing = in_bypass_mode(method) if trainer == "verl" else None
     if bypassing is not None:
         return Recipe("own settings", *bypassing)

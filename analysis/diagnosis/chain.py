@@ -43,6 +43,6 @@ def _fall(outcome: Outcome, causes: Sequence[Cause]) -> str:
 
 
 def chain_sentence(chain: Sequence[Link]) -> str:
-    """`Engine gap up from 88, ESS down from 92, reward down from 131.`; empty for an empty chain."""
-    said = ", ".join(f"{one.sign} from {one.step:g}" for one in chain)
+    """`Engine gap up from step 88, ESS down from 92, reward down from 131.`; empty for an empty chain."""
+    said = ", ".join(f"{one.sign} from {'' if number else 'step '}{one.step:g}" for number, one in enumerate(chain))
     return f"{said[:1].upper()}{said[1:]}." if said else ""

@@ -8,6 +8,7 @@ import numpy as np
 
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
 from vcpo_bench.analysis.logs.run import LoggedRun
+from vcpo_bench.analysis.wording import listed
 
 ROWS = 3
 """Rows up to the end of the log that must show it."""
@@ -40,7 +41,7 @@ def _not_finite(run: LoggedRun) -> HardEvidence | None:
     if len(broken) < min(2, len(logged)) or not broken or not all(np.isfinite(one.values).any() for one, _ in broken):
         return None
     step = min(float(one.steps[at]) for one, at in broken)
-    names = " and ".join(one.column.label for one, _ in broken)
+    names = listed([one.column.label for one, _ in broken])
     return HardEvidence(step, f"{names} {'is' if len(broken) == 1 else 'are'} not finite from step {step:g} to the end")
 
 

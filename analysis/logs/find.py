@@ -21,12 +21,15 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".wandb": "wandb",
     ".csv": "csv",
+    ".tsv": "csv",
     ".db": "sqlite",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
 }
 _CONSOLE = {".log", ".out", ".txt", ".err"}
 _PICKLES = {".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin"}
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+"""First bytes of gzip, bzip2, xz and zstd."""
 _SKIPPED = {".git", "node_modules", "__pycache__", "code", "artifacts"}
 _CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 _MOST_FILES = 200_000
@@ -69,6 +72,8 @@ def find_sources(path: Path) -> tuple[list[LogFiles], list[Path], list[str]]:
         kind = _kind(path)
         return [LogFiles(kind, path.name, [path], run if marker else "")], [], []
     if not path.exists():
+        if text.startswith(("http:", "https:")):
+            raise UsageError(f"{text}: nothing is read over the network; export the run as CSV and give that file")
         raise NotYetError(f"{path} does not exist")
     if not path.is_dir():
         raise UsageError(f"{path} is a pipe or a device, which is not read; write the log to a file")
@@ -155,6 +160,8 @@ def _kind(path: Path) -> str:
         raise NotYetError(f"{path} is empty")
     if head.startswith(SQLITE_MAGIC):
         return "sqlite"
+    if head.startswith(_COMPRESSED):
+        raise UsageError(f"{path} is compressed; unpack it and give the file inside")
     named = _kind_by_name(path)
     if named:
         return named

@@ -13,6 +13,7 @@ import yaml
 from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.patterns import Patterns, any_fits, fits
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.grammar import unknown_name
 
 Tag = Literal["exact", "truncated", "other", "proxy"]
 Transform = Literal["", "log", "minus_one", "one_minus"]
@@ -23,6 +24,8 @@ STEP = "step"
 FRAMEWORKS = Path(__file__).with_name("frameworks")
 """One file per framework."""
 _MARKER_WEIGHT = 3
+_REWARDS = ("reward", "score", "return", "accuracy")
+"""Parts of names that may mean a reward, the likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -175,16 +178,17 @@ def find_framework(wanted: str, logged: Iterable[str], guess: bool = True) -> Fr
     shown = ", ".join(found[:12]) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
     if leaders:
         raise NotYetError(f"the names fit {' and '.join(leaders)} equally well; choose one with --framework")
+    likely = next((name for word in _REWARDS for name in found if word in name.lower()), "KEY")
     raise NotYetError(
-        f"no known framework logs these names: {shown or 'none found'}; name the columns yourself, such as "
-        "--map reward=KEY,eval_reward=KEY"
+        f"no known framework logs these names: {shown or 'none found'}; say which one is the reward, such as "
+        f"--map reward={likely}"
     )
 
 
 def check_wanted(framework: str, mapping: Iterable[str]) -> None:
     """Raise `UsageError` where a framework or one of our columns does not exist."""
     if framework != AUTO and framework not in frameworks():
-        raise UsageError(f"--framework {framework}: unknown; choose one of {', '.join(frameworks())}")
+        raise UsageError(unknown_name("framework", framework, frameworks()))
     if unknown := sorted(set(mapping) - set(columns()) - {STEP}):
         raise UsageError(f"--map {unknown[0]}=...: no such column; choose one of {STEP}, {', '.join(columns())}")
 

@@ -65,7 +65,9 @@ def read_run(
             series[name] = computed
     if not series:
         shown = ", ".join(list(rows.names)[:12])
-        raise NotYetError(f"none of the names in the log is mapped: {shown}; use --map reward=KEY")
+        for column, name in wanted.items():
+            raise NotYetError(f"--map {column}={name}: holds no number; write 0.5, not 0,5 or 50%")
+        raise NotYetError(f"{framework} logs none of these names: {shown}; leave out --framework, or add --map reward=KEY")
     return LoggedRun(
         path=", ".join(map(str, paths)),
         framework=found.name if found else "mapped",

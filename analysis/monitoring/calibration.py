@@ -214,9 +214,7 @@ def _read(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"detectors {path}: cannot be read ({error.strerror}); name an exported file") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"detectors {path}: no file of detectors ({error}); vcpo-bench lab calibrate writes one"
-        ) from error
+        raise UsageError(f"detectors {path}: no file of detectors; vcpo-bench lab calibrate writes one") from error
     return whole if isinstance(whole, dict) else {"detectors": whole}
 
 

@@ -30,10 +30,13 @@ def cite(
     number and no authors. References without a number are comments.
     """
     from vcpo_bench.commands.support.bibtex import papers, software
+    from vcpo_bench.errors import UsageError
 
     load_plugins(plugin)
     methods: list[str] = []
     for target in what or ():
+        if "/" in target and "(" not in target and not Path(target).is_dir():
+            raise UsageError(f"{target}: there is no such folder")
         methods += _methods_of(Path(target)) if Path(target).is_dir() else [target]
     cited = papers(dict.fromkeys(methods))
     say("\n\n".join([software(), *cited.entries]))

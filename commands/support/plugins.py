@@ -15,7 +15,11 @@ def load_plugins(files: Sequence[Path] | None) -> tuple[Path, ...]:
     if not files:
         return ()
     from vcpo_bench.commands.support.kinds.find import load_catalogs
+    from vcpo_bench.naming.errors import PluginError
     from vcpo_bench.naming.plugins import load_plugin
+
+    if missing := [path for path in files if not path.is_file()]:
+        raise PluginError(f"--plugin {missing[0]}: there is no such file")
 
     load_catalogs()  # what a file may define is known from them
     paths = tuple(path.resolve() for path in files)

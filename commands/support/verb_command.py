@@ -38,10 +38,17 @@ class VerbCommand(PlainHelp):
         """Read the arguments.
 
         Raises:
-            UsageError: An option with one value is there twice: click would take the last and say nothing.
+            UsageError: The arguments cannot be read, or an option with one value is there twice: click would take the
+                last and say nothing.
         """
         given = list(args)
-        rest: list[str] = super().parse_args(ctx, args)
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except Exception as error:
+            if ctx.resilient_parsing or not hasattr(error, "format_message"):  # click's, of whatever version
+                raise
+            said = error.format_message().rstrip(".")
+            raise UsageError(f"{said[:1].lower()}{said[1:]}; see {ctx.command_path} --help") from error
         if ctx.resilient_parsing:  # a shell completes a line that is not finished
             return rest
         _, _, found = self.make_parser(ctx).parse_args(args=given)

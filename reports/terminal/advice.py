@@ -36,14 +36,15 @@ def _use(found: Recommendation) -> list[str]:
     if found.studied_lag is None and found.earned_lag is None:
         return [f"Lag {found.lag}: no study of ours reaches it. Lower the lag, or see what papers report below."]
     if found.studied_lag is None and found.lag <= 1:
-        return [f"Lag {found.lag}: what you have. No method fails here, and those below end close to each other."]
+        return [f"Lag {found.lag}: keep what you have. No method fails here, and all end close to each other."]
     if found.studied_lag is None:
         return [f"Lag {found.lag}: see the rewards below; how much learning rate survives was studied up to lag 64."]
-    lines = [f"Lag {found.lag}: use {' or '.join(one.method for one in found.use)}"]
-    lines.append(f"  multiply the learning rate that works at lag 0 by at most (phase study, lag {found.studied_lag}):")
+    lines = [f"Lag {found.lag}: use {' or '.join(', '.join(one.method for one in found.use).rsplit(', ', 1))}"]
+    studied = f"lag {found.studied_lag}" + ("" if found.studied_lag == found.lag else ", the next one studied")
+    lines.append(f"  multiply the learning rate that works at lag 0 by at most (phase study, {studied}):")
     lines += [f"    {one.method:24} {one.share:.2f}  ({_by_task(one)})" for one in found.use]
     if found.avoid:
-        lines.append("  avoid, less than a tenth of the learning rate survives:")
+        lines.append("  avoid, on a task less than a tenth of the learning rate survives:")
         lines += [f"    {one.method:24} {_by_task(one)}" for one in found.avoid]
     return lines
 
@@ -81,4 +82,5 @@ def _length(found: Recommendation) -> list[str]:
 def _row(row: Published) -> str:
     where = f"{row.paper}{' ' + row.arxiv if row.arxiv else ''}"
     lag = {"none": "lag 0", "fixed": f"lag {row.lag}"}.get(row.lag_is, f"lag up to {row.lag}")
-    return f"  {lag}, {row.method}, {row.model}, {row.task}: {row.figure} ({where}, {row.source})"
+    what = ", ".join(filter(None, (lag, row.method, row.model, row.task)))
+    return f"  {what}: {row.figure} ({where}, {row.source})"

@@ -33,7 +33,8 @@ def diagnosis_text(found: Diagnosis) -> str:
 
 def _head(found: Diagnosis) -> list[str]:
     run, outcome = found.run, found.outcome
-    onset = "" if math.isnan(outcome.onset) else f", onset at step {outcome.onset:g} (+- {outcome.resolution:g})"
+    within = "" if math.isnan(outcome.resolution) else f" (+- {outcome.resolution:g})"
+    onset = "" if math.isnan(outcome.onset) else f", onset at step {outcome.onset:g}{within}"
     lines = [f"VERDICT {outcome.verdict}{onset}", _indented(chain_sentence(found.chain)), _indented(outcome.reason)]
     lines.append(_indented(f"{run.path}: {run.title}, up to step {run.last_step:.15g} ({run.step_unit})"))
     return [line for line in lines if line.strip()]

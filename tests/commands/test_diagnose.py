@@ -162,7 +162,7 @@ def test_the_page_begins_with_what_happened_and_what_to_try(tmp_path: Path) -> N
     page = tmp_path / "page.html"
     assert call("diagnose", str(write_jsonl(tmp_path / "run.jsonl", rows)), "--html", str(page)).exit_code == 0
     text = page.read_text()
-    places = [text.index(said) for said in ("Engine gap up from 90", "Try next", "What moved", "<h2>Causes")]
+    places = [text.index(said) for said in ("Engine gap up from step 90", "Try next", "What moved", "<h2>Causes")]
     assert places == sorted(places)
     curves = text[text.index("What moved") :].split("<svg")[1:3]
     assert ["log axis" in one for one in curves] == [False, True], "the reward is not, the gap is on a log axis"

@@ -42,7 +42,7 @@ def test_the_chain_is_in_the_order_in_which_things_began(tmp_path: Path) -> None
         ("entropy up", 120),
         ("reward down", found.onset),
     ]
-    assert chain_sentence(found.chain) == "Engine gap up from 90, entropy up from 120, reward down from 150."
+    assert chain_sentence(found.chain) == "Engine gap up from step 90, entropy up from 120, reward down from 150."
     assert diagnosis_text(found).splitlines()[1].strip() == chain_sentence(found.chain)
 
 

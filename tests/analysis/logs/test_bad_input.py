@@ -26,12 +26,13 @@ from vcpo_bench.errors import UsageError
         ("model.pt", b"\x80\x02}q\x00.", "loading one executes code"),
         ("run.pkl", b"\x80\x04}.", "loading one executes code"),
         ("disguised", b"\x80\x04}.", "loading one executes code"),
+        ("run.jsonl.gz", b"\x1f\x8b\x08", "is compressed; unpack it"),
         ("a.swanlab", b"x", "export the run as CSV"),
         ("trainer_state.json", b'{"log_history": [', "damaged at line 1"),
         ("other.db", b"SQLite format 3\0" + bytes(100), "sqlite cannot read it"),
         ("one.csv", b"reward\n1\n", "no header"),
         ("words.jsonl", b'{"a": "b"}\n', "holds no number"),
-        ("foreign.jsonl", b'{"step": 1, "my_score": 2.0}\n', "--map reward=KEY"),
+        ("foreign.jsonl", b'{"step": 1, "my_score": 2.0}\n', "--map reward=my_score"),
         ("runs.csv", b"Step,a - reward,b - reward\n1,2,3\n", "several runs (a, b)"),
     ],
 )
@@ -44,7 +45,17 @@ def test_what_cannot_be_read_is_said_in_one_line(name: str, content: bytes, said
     assert "\n" not in str(error.value)
 
 
+def test_tabs_separate_columns_and_a_mapped_column_without_a_number_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("step\tscore\n1\t0.5\n", encoding="utf-8")
+    assert read_run(tmp_path / "a.tsv", mapping={"reward": "score"}).series["reward"].values.tolist() == [0.5]
+    (tmp_path / "b.csv").write_text("step;score\n1;0,5\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="--map reward=score: holds no number"):
+        read_run(tmp_path / "b.csv", mapping={"reward": "score"})
+
+
 def test_a_path_that_does_not_exist() -> None:
+    with pytest.raises(UsageError, match="nothing is read over the network"):
+        read_run("https://example.org/runs/1")
     with pytest.raises(UsageError, match="does not exist"):
         read_run("no/such/run")
 
@@ -57,7 +68,7 @@ def test_a_folder_without_a_log(tmp_path: Path) -> None:
 
 def test_an_unknown_framework_lists_the_known_ones(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", rows_of(planted("healthy"), "verl"))
-    with pytest.raises(UsageError, match=r"choose one of areal, .*tinker-cookbook, .*verl"):
+    with pytest.raises(UsageError, match=r"known: areal, .*tinker-cookbook, .*verl"):
         read_run(path, "megatron")
 
 
