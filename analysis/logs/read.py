@@ -65,9 +65,10 @@ def read_run(
             series[name] = computed
     if not series:
         shown = ", ".join(list(rows.names)[:12])
-        for column, name in wanted.items():
-            raise NotYetError(f"--map {column}={name}: holds no number; write 0.5, not 0,5 or 50%")
-        raise NotYetError(f"{framework} logs none of these names: {shown}; leave out --framework, or add --map reward=KEY")
+        if wanted:
+            mapped_as = ",".join(f"{column}={name}" for column, name in wanted.items())
+            raise NotYetError(f"--map {mapped_as}: holds no number; write 0.5, not 0,5 or 50%")
+        raise NotYetError(f"{framework} logs none of these: {shown}; leave out --framework, or add --map reward=KEY")
     return LoggedRun(
         path=", ".join(map(str, paths)),
         framework=found.name if found else "mapped",
