@@ -16,8 +16,9 @@ class Tolerated:
     """The largest learning rate that survives, as a share of the synchronous one (`tolerated.csv`).
 
     Attributes:
-        share: At most 1 where a lag costs learning rate; where `beyond`, the share of the lowest rate that was tried.
-        beyond: Whether the runs failed at that rate already.
+        share: At most 1 where a lag costs learning rate; where `beyond`, the share of the lowest rate that was tried,
+            and where no run failed, that of the highest.
+        beyond: Whether the runs failed at the lowest rate already.
     """
 
     task: str

@@ -124,15 +124,16 @@ def test_a_boundary_lies_between_two_rates_or_beyond_the_ladder() -> None:
         )
     )
     assert list(found["log2_rate"]) == [1.5, -0.5, 2.5, 0.5]
-    assert list(found["beyond"]) == [False, True, True, False]
+    assert list(found["under"]) == [False, True, False, False]
+    assert list(found["over"]) == [False, False, True, False]
     assert list(found["onset"].fillna(0)) == [4.0, 1.0, 0.0, 2.0]
 
 
 def test_the_law_of_one_over_the_lag_has_exponent_1() -> None:
     bounds = pd.DataFrame(
-        [("walk", one, lag, seed, base + seed - np.log2(lag), False)
+        [("walk", one, lag, seed, base + seed - np.log2(lag))
          for one, base in (("vcpo", 1.0), ("tis", 0.0)) for lag in (4, 16) for seed in range(3)],
-        columns=["task", "method", "staleness", "seed", "log2_rate", "beyond"],
+        columns=["task", "method", "staleness", "seed", "log2_rate"],
     )  # fmt: skip
     own = bounds[bounds["method"] == "tis"]
     assert boundaries.exponent(own, 4, 16).value == pytest.approx(1.0)

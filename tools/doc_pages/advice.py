@@ -13,16 +13,16 @@ SYNCHRONOUS = {"method": "reinforce", "staleness": 0}
 
 def tolerated() -> str:
     """Per task, method and lag: the largest learning rate that survives, as a share of the synchronous one."""
-    runs = pd.read_csv(ROOT / "docs/studies/phase/runs.csv")
-    found = boundaries.boundaries(select(runs, role="search"))
+    runs = select(pd.read_csv(ROOT / "docs/studies/phase/runs.csv"), role="search")
+    found = boundaries.boundaries(runs)
     rows: list[tuple[object, ...]] = []
     for (task, method, lag), own in found.groupby(["task", "method", "staleness"]):
         if lag == 0 or str(method).startswith("vcpo("):  # parts of VCPO and its controls
             continue
         synchronous = boundaries.rate(select(found, task=task, **SYNCHRONOUS))
-        beyond = own["beyond"].mean() > 0.5
-        rate = runs["lr"].min() if beyond else boundaries.rate(own)
-        rows.append((task, method, lag, f"{rate / synchronous:.6f}", beyond, own["seed"].nunique()))
+        under, over = own["under"].mean() > 0.5, own["over"].mean() > 0.5
+        rate = runs["lr"].min() if under else runs["lr"].max() if over else boundaries.rate(own)
+        rows.append((task, method, lag, f"{rate / synchronous:.6f}", under, own["seed"].nunique()))
     return _text("task,method,lag,share,beyond,seeds", rows)
 
 

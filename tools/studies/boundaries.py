@@ -21,16 +21,16 @@ def boundaries(runs: pd.DataFrame, step: float = 2.0) -> pd.DataFrame:
         step: Ratio of neighboring rates.
 
     Returns:
-        The columns of `UNIT`, `log2_rate`, `beyond` (whether the boundary lies beyond the ladder), and `onset` of the
-        run at the first rate that failed.
+        The columns of `UNIT`, `log2_rate`, `under` (the lowest rate of the ladder failed already), `over` (no rate
+        failed), and `onset` of the run at the first rate that failed.
     """
     lowest, highest = runs["lr"].min(), runs["lr"].max()
     failed = runs[runs["failed"].astype(bool)].sort_values("lr").drop_duplicates(UNIT)
     found = runs[UNIT].drop_duplicates().sort_values(UNIT).merge(failed[[*UNIT, "lr", "onset"]], "left", UNIT)
     first = found.pop("lr")
     found["log2_rate"] = np.log2(first.fillna(step * highest)) - np.log2(step) / 2
-    found["beyond"] = first.isna() | np.isclose(first, lowest)
-    return found[[*UNIT, "log2_rate", "beyond", "onset"]].reset_index(drop=True)
+    found["under"], found["over"] = np.isclose(first, lowest), first.isna()
+    return found[[*UNIT, "log2_rate", "under", "over", "onset"]].reset_index(drop=True)
 
 
 def rate(bounds: pd.DataFrame) -> float:
