@@ -21,13 +21,15 @@ QUANTILES = {f"log_weight_q{percent:02}": percent / 100 for percent in (5, 25, 5
 def by_row(behavior: Tensor, logp: Tensor, mask: Tensor) -> Tensor:
     """`[B, 3]` of each row: log-weight, length, and the sum over its tokens of the k3 estimate of the KL.
 
+    Log-ratios above 80 count as 80 in the exponential, which would overflow, as in `records.steps.divergence`.
+
     Args:
         behavior: `[B, T]` log-probabilities under the policy that sampled.
         logp: `[B, T]` under the current policy.
         mask: `[B, T]` bool.
     """
     ratio = torch.where(mask, logp - behavior, 0.0)
-    k3 = torch.where(mask, torch.expm1(ratio) - ratio, 0.0)
+    k3 = torch.expm1(ratio.clamp(max=80.0)) - ratio
     return torch.stack([ratio.sum(1), mask.sum(1).to(ratio.dtype), k3.sum(1)], 1)
 
 

@@ -15,6 +15,8 @@ REWARD_WINDOW = 20
 """Updates over which the training reward's mean, variance and autocorrelation are taken."""
 LEAST_VALUES = 10
 """Finite values below which none of these statistics is given."""
+_ROUNDING = 1e-12
+"""A variance below this share of the largest squared deviation so far is that of equal values, up to rounding."""
 _LEAST_SPREAD = 0.05
 """Smallest standard deviation a z-score divides by, nats of log-norm: a norm that hardly moves must not turn rounding
 into alarms."""
@@ -35,7 +37,9 @@ def trailing_moments(values: Array, window: int) -> tuple[Array, Array, Array]:
     # Against cancellation: the first finite value, which is known at every later update.
     first = np.take_along_axis(values, finite.argmax(axis=-1)[..., None], axis=-1)
     center = np.where(np.isfinite(first), first, 0.0)
-    square = trailing_mean((values - center) ** 2, window) - (mean - center) ** 2
+    squares = (values - center) ** 2
+    square = trailing_mean(squares, window) - (mean - center) ** 2
+    square[square <= _ROUNDING * np.maximum.accumulate(np.where(finite, squares, 0.0), axis=-1)] = 0.0
     length = np.minimum(np.arange(1, values.shape[-1] + 1), window)
     number = trailing_mean(finite.astype(np.float64), window) * length
     return number, mean, np.sqrt(np.maximum(square, 0.0))

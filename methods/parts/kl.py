@@ -55,8 +55,13 @@ class Kl(Regularizer):
 
     @property
     def own_revision(self) -> int:
-        """2 for a ratio inside the graph: its gradient cancelled in float32 and was lost beyond the clamp."""
-        return 2 if self.weight in ("proximal", "behavior", "current") else 1
+        """One more for a ratio inside the graph, whose gradient cancelled in float32 and was lost beyond the clamp.
+
+        And for `limit` or a ratio in the reward: both were ignored there.
+        """
+        inside = self.weight in ("proximal", "behavior", "current")
+        ignored = self.into == "advantage" and (math.isfinite(self.limit) or self.weight not in ("none", "current"))
+        return 1 + inside + ignored
 
     def addend(self, ev: EvidenceView) -> Tensor | None:
         """`[..., P, G, T]`."""
@@ -77,7 +82,11 @@ class Kl(Regularizer):
         """`[..., P, G, T]` what is subtracted from the advantage, for `into=advantage`."""
         if self.into == "loss":
             return None
-        return self.beta * self._estimate(ev.log_ratio("current", self.anchor, self.clamp))[0]
+        value, _ = self._estimate(ev.log_ratio("current", self.anchor, self.clamp))
+        policy = self.weight.removeprefix("held-")
+        if policy not in ("none", "current"):
+            value = value * ev.ratio("current", policy, self.clamp)
+        return self.beta * value.clamp(-self.limit, self.limit)
 
     def _weighted(
         self, ev: EvidenceView, logs: Tensor, value: Tensor, slope: Tensor, held: Tensor | None

@@ -135,6 +135,11 @@ def test_admissions(make_rows: Make) -> None:
         ("kl(beta=1,kind=k2,weight=behavior)", -math.exp(0.5) * (0.5 + 0.125)),
         ("kl(beta=1,kind=k2,weight=current)", -0.625),
         ("kl(beta=1,into=advantage,kind=k1)", -0.5),
+        ("kl(beta=1,into=advantage,kind=k1,limit=0.2)", -0.2),
+        ("kl(beta=1,into=advantage,kind=forward,limit=0.2)", 0.2),
+        ("kl(beta=1,into=advantage,kind=k2,weight=behavior)", -0.125 * math.exp(0.5)),
+        ("kl(beta=1,into=advantage,kind=k2,weight=held-behavior)", -0.125 * math.exp(0.5)),
+        ("kl(beta=1,into=advantage,kind=k2,weight=current)", -0.125),
     ],
 )
 def test_kl_penalties(make_rows: Make, text: str, expected: float) -> None:

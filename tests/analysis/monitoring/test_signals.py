@@ -108,6 +108,18 @@ def test_formulas_by_hand() -> None:
     assert SIGNALS["reward_autocorrelation"].of(table)[at] == pytest.approx(expected)
 
 
+def test_rounding_is_no_variance_of_rewards_that_have_become_equal() -> None:
+    rng = np.random.default_rng(1)
+    settled = 100
+    for level in (0.37, 0.9, 1.0):
+        reward = np.concatenate([rng.random(settled), np.full(3 * HISTORY, level)])
+        reward[settled // 2] = np.inf  # recorded, and no number
+        table = {"sampled_reward": reward}
+        assert (SIGNALS["reward_variance"].of(table)[settled + REWARD_WINDOW :] == 0).all()
+        assert np.isnan(SIGNALS["reward_autocorrelation"].of(table)[settled + REWARD_WINDOW :]).all()
+        assert (SIGNALS["variance_trend"].of(table)[settled + REWARD_WINDOW + HISTORY :] == 0).all()
+
+
 def test_a_trend_is_the_share_of_pairs_that_rise_less_that_of_those_that_fall() -> None:
     rng = np.random.default_rng(3)
     values = np.where(rng.random(130) < 0.2, np.nan, rng.integers(0, 9, 130))  # with ties and gaps
