@@ -72,7 +72,7 @@ def _compare(part: pd.DataFrame, sync: pd.DataFrame) -> dict[str, float]:
 
 
 def _by_seed(part: pd.DataFrame, measure: str) -> tuple[Array, Array]:
-    """The seeds [n] and the mean of each [n], without what is not known.
+    """The seeds [n] of which a time is known, and the mean of each [n].
 
     Runs of one seed, under several regimes, are averaged first: they are not independent.
     """
@@ -81,7 +81,8 @@ def _by_seed(part: pd.DataFrame, measure: str) -> tuple[Array, Array]:
     known = ~np.isnan(times)
     total = np.bincount(place[known], weights=times[known], minlength=len(seeds))
     number = np.bincount(place[known], minlength=len(seeds))
-    return seeds, np.where(number > 0, total / np.maximum(number, 1), np.nan)
+    some = number > 0
+    return seeds[some], total[some] / number[some]
 
 
 def _ratio(own: tuple[Array, Array], sync: tuple[Array, Array]) -> tuple[float, float, float]:
@@ -90,7 +91,7 @@ def _ratio(own: tuple[Array, Array], sync: tuple[Array, Array]) -> tuple[float, 
     All are NaN where no time was recorded.
     """
     below, above = own[1], sync[1]
-    if not below.any():
+    if not below.any() or not above.size:
         return float("nan"), float("nan"), float("nan")
     value = float(above.mean() / below.mean())
     if min(len(above), len(below)) < ENOUGH:

@@ -84,6 +84,14 @@ def test_seconds_that_were_not_recorded_have_no_ratio() -> None:
     assert np.isnan(row[["seconds_ratio", "seconds_ratio_low", "seconds_ratio_high"]].astype(float)).all()
 
 
+def test_a_seed_whose_time_is_unknown_is_left_out() -> None:
+    row = scene(sync=(*SYNC, 90.0), late=(*LATE, np.nan)).iloc[0]
+    assert row["seconds_ratio"] == pytest.approx((sum(SYNC) + 90) / 7 / 100)
+    assert row["seconds_ratio_low"] < row["seconds_ratio"] < row["seconds_ratio_high"]
+    row = scene(sync=(np.nan,) * 6).iloc[0]
+    assert np.isnan(row["seconds_ratio"])
+
+
 def test_five_seeds_have_no_interval() -> None:
     row = scene(sync=SYNC[:5], late=tuple(2 * one for one in SYNC[:5])).iloc[0]
     assert row["updates_ratio"] == 0.5
