@@ -211,9 +211,14 @@ def _numbers(rows: StepRows, decision: Decision, now: int) -> dict[str, float]:
 
 
 def _reduced(logs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One entry per name, by verl's rule: a name with max or min in it is that, all others are averaged."""
+    """One entry per name, by verl's rule: a name with max or min in it is that, all others are averaged.
+
+    The share of a lag that an optimizer step does not have is 0 there.
+    """
     from verl.utils.metric import reduce_metrics
 
+    shares = {name: 0.0 for log in logs for name in log if name.startswith(LAG_SHARE)}
+    whole = [shares | log for log in logs]
     names = list(dict.fromkeys(name for log in logs for name in log))
-    reduced: dict[str, Any] = reduce_metrics({name: [log[name] for log in logs if name in log] for name in names})
+    reduced: dict[str, Any] = reduce_metrics({name: [log[name] for log in whole if name in log] for name in names})
     return reduced

@@ -1,14 +1,19 @@
 """Optimizer steps of whole prompts, and the rows of verl's store."""
 
+import sys
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from vcpo_bench.adapters.verl.lag import read_lag
 from vcpo_bench.adapters.verl.mini_batches import join, places_of_whole_prompts, select
+from vcpo_bench.adapters.verl.names import LAG_SHARE
 from vcpo_bench.adapters.verl.rows import group_numbers, nested_like, padded
+from vcpo_bench.adapters.verl.trainer import _reduced
 from vcpo_bench.errors import UsageError
 
 
@@ -48,3 +53,11 @@ def test_a_lag_must_be_a_number_of_steps(given: Any) -> None:
     with pytest.raises(UsageError, match=r"set \+trainer.v1.sampler.sampler_kwargs.lag=8"):
         read_lag(given)
     assert read_lag({"lag": 3}) == 3
+
+
+def test_shares_of_lags_are_of_all_optimizer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two updates on one rollout: half of what a step trained on had lag 0, half lag 1."""
+    averaging = SimpleNamespace(reduce_metrics=lambda found: {name: np.mean(each) for name, each in found.items()})
+    monkeypatch.setitem(sys.modules, "verl.utils.metric", averaging)
+    found = _reduced([{"x": 1.0, f"{LAG_SHARE}0": 1.0}, {"x": 3.0, f"{LAG_SHARE}1": 1.0, "once": 5.0}])
+    assert found == {"x": 2.0, f"{LAG_SHARE}0": 0.5, f"{LAG_SHARE}1": 0.5, "once": 5.0}
