@@ -14,7 +14,7 @@ from vcpo_bench.files.folders import is_folder
 from vcpo_bench.files.regular import IS_LINK
 from vcpo_bench.progress import track
 from vcpo_bench.records.cell_file import read_cell_file
-from vcpo_bench.records.results import cells_in
+from vcpo_bench.records.layout import cells_in
 
 PARTIAL = "partial"
 """`status` of a cell that is running or was interrupted."""

@@ -59,7 +59,7 @@ def diagnose(
     from vcpo_bench.analysis.diagnosis.diagnosis import VERDICTS
     from vcpo_bench.analysis.diagnosis.index import index_runs
     from vcpo_bench.analysis.diagnosis.references import REFERENCE
-    from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
+    from vcpo_bench.analysis.logs.errors import SeveralRunsError
     from vcpo_bench.errors import UsageError
     from vcpo_bench.reports.terminal.diagnosis import diagnosis_text, index_text
     from vcpo_bench.reports.writers.diagnosis_page import write_diagnosis, write_index

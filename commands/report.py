@@ -56,7 +56,7 @@ def report(
 ) -> None:
     """Write the report as one offline HTML page, PDF and paper figures."""
     from vcpo_bench.errors import UsageError
-    from vcpo_bench.records.results import cells_in
+    from vcpo_bench.records.layout import cells_in
 
     if figure and (figures or pdf):
         raise UsageError("--figure writes these figures and nothing else: leave out --figures and --pdf")

@@ -5,7 +5,11 @@ or `cells/<key>.partial/` (running or interrupted). An ended cell holds `cell.js
 `scores/<key>.parquet` and `probes/<key>.parquet` hold what was measured on its checkpoints later.
 """
 
+from pathlib import Path
 from typing import Literal
+
+from vcpo_bench.errors import UsageError
+from vcpo_bench.files.folders import refuse_link
 
 RULES_VERSION = "2.0"
 """Results are comparable within one version of the rules; every cell records the one it ran under."""
@@ -37,3 +41,18 @@ KEY_PATTERN = r"[A-Za-z0-9][A-Za-z0-9.+_-]*"
 
 Status = Literal["completed", "nan", "stopped_by", "error"]
 """How a cell ended. `nan`: three updates in a row were not finite. Collapse is a judgment of `analysis`."""
+
+
+def cells_in(results: Path) -> Path:
+    """The folder with the cells of a results folder.
+
+    Raises:
+        UsageError: There is none, or a link stands in for it.
+    """
+    cells = results / CELLS
+    refuse_link(cells)
+    if not results.exists():
+        raise UsageError(f"{results}: there are no results yet; vcpo-bench run --out {results} makes some")
+    if not cells.is_dir():
+        raise UsageError(f"{results} is not a results folder: it has no {CELLS}/ inside")
+    return cells

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcpo_bench.adapters.trainers.framework import FrameworkTrainer
-from vcpo_bench.bench.cells.plugin_files import plugins_of
+from vcpo_bench.bench.cells.config import plugins_of
 from vcpo_bench.bench.trainers.job import TrainerJob
 from vcpo_bench.methods import Method
 from vcpo_bench.naming.parameters import choice, integer, text

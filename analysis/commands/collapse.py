@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from vcpo_bench.analysis.collapse import sentences as say
-from vcpo_bench.analysis.collapse.onset_lag import lag_at_onset
-from vcpo_bench.analysis.collapse.rule import events, sensitivity
+from vcpo_bench.analysis.collapse.rule import events, lag_at_onset, sensitivity
 from vcpo_bench.analysis.collapse.tables import (
     applicable,
     failure_rates,

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vcpo_bench.analysis.collapse.onset_lag import lag_at_onset
-from vcpo_bench.analysis.collapse.rule import UNDECIDED, events
+from vcpo_bench.analysis.collapse.rule import UNDECIDED, events, lag_at_onset
 from vcpo_bench.analysis.csv_text import without_formulas
 from vcpo_bench.analysis.final_reward import final_rewards
 from vcpo_bench.analysis.intervals import reward_interval

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnosis.diagnose import diagnose
 from vcpo_bench.analysis.diagnosis.diagnosis import VERDICTS, Diagnosis
+from vcpo_bench.analysis.logs.errors import SeveralRunsError
 from vcpo_bench.analysis.logs.run import PART, LoggedRun
-from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
 from vcpo_bench.errors import VcpoBenchError
 
 

@@ -14,7 +14,7 @@ from vcpo_bench.analysis.log_alarms.updates import updates_of
 from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.analysis.monitoring.alarm_panel import alarm_text
 from vcpo_bench.analysis.monitoring.calibration import Calibration
-from vcpo_bench.analysis.monitoring.episodes import REFRACTORY, beginnings
+from vcpo_bench.analysis.monitoring.detectors import REFRACTORY, beginnings
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 
 

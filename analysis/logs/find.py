@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError, SeveralRunsError
 from vcpo_bench.analysis.logs.readers.own_cells import cells_of, is_cell, refuse_moved_cells
 from vcpo_bench.analysis.logs.readers.stores import SQLITE_MAGIC
 from vcpo_bench.analysis.logs.readers.token_dumps import dump_step
-from vcpo_bench.analysis.logs.several_runs import SeveralRunsError
 from vcpo_bench.errors import UsageError
 
 KINDS = ("cell", "jsonl", "trainer_state", "tensorboard", "wandb", "sqlite", "mlruns", "csv", "console")

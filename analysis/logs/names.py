@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import yaml
 
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.patterns import Patterns, any_fits, fits
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name

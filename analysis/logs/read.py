@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from vcpo_bench.analysis.logs.errors import NotYetError, SeveralRunsError, by_folder
 from vcpo_bench.analysis.logs.find import LogFiles, find_sources
 from vcpo_bench.analysis.logs.mapping import map_names, mapped_dumps
 from vcpo_bench.analysis.logs.names import AUTO, STEP, check_wanted, find_framework, is_known_anywhere
-from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.console import read_console
 from vcpo_bench.analysis.logs.readers.csv_table import read_csv
 from vcpo_bench.analysis.logs.readers.jsonl import read_jsonl
@@ -20,7 +20,6 @@ from vcpo_bench.analysis.logs.readers.trainer_state import read_trainer_state
 from vcpo_bench.analysis.logs.readers.wandb_offline import read_wandb
 from vcpo_bench.analysis.logs.rows import LogRows, Resume
 from vcpo_bench.analysis.logs.run import LoggedRun
-from vcpo_bench.analysis.logs.several_runs import SeveralRunsError, by_folder
 
 _READERS = {
     "jsonl": read_jsonl,

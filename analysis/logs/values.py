@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+from pathlib import Path
 
 _WRAPPED = re.compile(r"(?:np|numpy|torch)?\.?[a-z]+\d*\(\s*([^,()\s]+)")
 _LONGEST = 400
@@ -41,3 +43,12 @@ def _as_float(raw: float) -> float | None:
         return float(raw)
     except OverflowError:
         return None
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def encoding_of(path: Path) -> str:
+    """UTF-16 where the file says so, as what PowerShell redirects to a file does; else UTF-8, its mark left out."""
+    with path.open("rb") as file:
+        return "utf-16" if file.read(2) in _UTF16 else "utf-8-sig"

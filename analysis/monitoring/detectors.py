@@ -120,3 +120,17 @@ class DetectorStream:
         self._streak = self._streak + 1 if self.score > self.detector.threshold else 0
         self.alarm = self._streak >= self.detector.persistence
         return self.alarm
+
+
+Flags = NDArray[np.bool_]
+
+REFRACTORY = 20
+"""Updates of silence that end an episode."""
+
+
+def beginnings(alarms: Flags) -> Flags:
+    """First update of every episode [N, S]: an alarm within `REFRACTORY` updates of the one before belongs to it."""
+    position = np.arange(alarms.shape[1])
+    last = np.maximum.accumulate(np.where(alarms, position, -REFRACTORY - 1), axis=1)
+    before = np.concatenate([np.full((len(alarms), 1), -REFRACTORY - 1), last[:, :-1]], axis=1)
+    return np.asarray(alarms & (position - before > REFRACTORY))

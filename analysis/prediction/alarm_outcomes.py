@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.monitoring.episodes import beginnings
+from vcpo_bench.analysis.monitoring.detectors import beginnings
 from vcpo_bench.analysis.prediction.panel import Array, Flags, Panel
 
 NEAREST, FURTHEST = 10, 100

@@ -10,9 +10,9 @@ import numpy as np
 
 from vcpo_bench import records
 from vcpo_bench.analysis.logs import read_run
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.find import find_sources
 from vcpo_bench.analysis.logs.names import AUTO
-from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.rows import Resume
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
 from vcpo_bench.errors import UsageError, VcpoBenchError

@@ -27,7 +27,7 @@ from vcpo_bench.records import (
     STATE_FILE,
 )
 from vcpo_bench.records.cell_file import read_cell_file
-from vcpo_bench.records.results import cells_in
+from vcpo_bench.records.layout import cells_in
 
 LOOKS, LOOK_SECONDS = 10, 0.05
 Kind = Literal["cell", "checkpoint", "fork state", "table", "list of cells"]

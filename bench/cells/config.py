@@ -11,6 +11,7 @@ from textwrap import shorten
 from typing import Any, Self
 
 from vcpo_bench.bench.cells.parts import CellParts
+from vcpo_bench.naming.plugins import plugin_digests
 from vcpo_bench.records import RULES_VERSION
 from vcpo_bench.records.settings import SETTINGS, CellFields
 
@@ -23,7 +24,7 @@ class CellConfig(CellFields):
 
     `method`, `task`, `regime`, `optimizer`, `policy` and `sampler` are canonical expressions. `start`,
     `model` and `plugins` hold hashes of files (`grid_spec.start_digest`, `model_source.model_identity`,
-    `plugin_files.plugins_of`), so that an edited file makes another cell.
+    `plugins_of`), so that an edited file makes another cell.
     """
 
     @classmethod
@@ -84,3 +85,15 @@ def short_number(value: float) -> str:
         mantissa, exponent = f"{value:.15e}".split("e")
         plain = f"{float(mantissa):g}e{int(exponent)}"
     return plain if float(plain) == value else repr(value)
+
+
+def plugins_of(config: CellConfig) -> str:
+    """The value of `CellConfig.plugins` under the code that is loaded now.
+
+    Raises:
+        UsageError: The method, task, regime, optimizer, policy, sampler or trainer is unknown: its plug-in is not
+            loaded.
+    """
+    parts = config.parts
+    others = (parts.task, parts.regime, parts.optimizer, parts.policy, parts.sampler, parts.trainer)
+    return plugin_digests(parts.method.plugins, *(part.source for part in others))

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.config import CellConfig, plugins_of
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.policies.catalog import check_distributions
 from vcpo_bench.bench.regimes import CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task

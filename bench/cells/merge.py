@@ -33,7 +33,7 @@ from vcpo_bench.records import (
     STATE_FILE,
 )
 from vcpo_bench.records.cell_file import read_cell_file
-from vcpo_bench.records.results import cells_in
+from vcpo_bench.records.layout import cells_in
 
 SHOWN = 5
 """Most conflicting names in a message."""

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.config import CellConfig, plugins_of
 from vcpo_bench.bench.cells.opening import open_sampler
-from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.feeding.sampler_handle import SamplerSetup

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vcpo_bench.bench.cells.config import plugins_of
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.results_folder import ResultsFolder, ended_keys
 from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule

@@ -9,11 +9,10 @@ from pathlib import Path
 import torch
 
 from vcpo_bench.bench.cells import flag_values as options
-from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.config import CellConfig, plugins_of
 from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.cells.model_source import recorded_model
 from vcpo_bench.bench.cells.opening import longest_response
-from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.trainers.catalog import OutsideTrainer

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.draw import Draw
-from vcpo_bench.bench.policies.looks import looks
+from vcpo_bench.bench.policies.draw import Draw, looks
 from vcpo_bench.bench.policies.tiny.sampling import end_token
 from vcpo_bench.bench.stack.decoding import StackedDecoder
 from vcpo_bench.bench.stack.network import StackedNetwork

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.base import Demonstrations, per_response
@@ -94,3 +95,13 @@ class EnvironmentTask(TokenTask, Environment):
             text += ("]" if own else "[") * (own != before) + self.vocabulary[token]
             before = own
         return f"{''.join(self.vocabulary[token] for token in prompt.tolist())} {text}"
+
+
+NAME = 6
+"""Digits that name a hidden table or number: a million of them, so that training hardly meets one twice."""
+
+
+def hidden(bound: int, *of: Sequence[int]) -> int:
+    """A whole number below `bound` that depends on some tokens and cannot be computed from them by a small network."""
+    text = "/".join(",".join(map(str, tokens)) for tokens in of)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") % bound

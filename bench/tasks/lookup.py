@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks.environment import Reply, Turn
-from vcpo_bench.bench.tasks.environment_task import EnvironmentTask
-from vcpo_bench.bench.tasks.hidden import NAME, hidden
+from vcpo_bench.bench.tasks.environment_task import NAME, EnvironmentTask, hidden
 from vcpo_bench.bench.tasks.token_task import integers
 from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.naming.parameters import integer

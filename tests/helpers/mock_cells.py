@@ -15,7 +15,7 @@ import torch
 from chance import Chance
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.policies import looks
+from vcpo_bench.bench.policies import draw
 from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
 from vcpo_bench.bench.replay.recorded_cell import read_cell
 from vcpo_bench.bench.tasks.text.arithmetic import Arithmetic
@@ -54,7 +54,7 @@ def train_on_mock(config: dict[str, Any], start: Path | None = None, interrupted
     """
     import mock_gpu
 
-    with mock_gpu.mocked(), patch.object(looks, "CHEAP", looks.CHEAP | {torch.device(mock_gpu.NAME).type}):
+    with mock_gpu.mocked(), patch.object(draw, "CHEAP", draw.CHEAP | {torch.device(mock_gpu.NAME).type}):
         return train(config, start, mock_gpu.NAME, interrupted)
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.encoding import encoding_of
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.names import step_names
-from vcpo_bench.analysis.logs.not_yet import NotYetError
 from vcpo_bench.analysis.logs.readers.labelled_lines import LabelledLines
 from vcpo_bench.analysis.logs.rows import LogRows
-from vcpo_bench.analysis.logs.values import number
+from vcpo_bench.analysis.logs.values import encoding_of, number
 
 _LEAST = 3
 """Cells of a row: a step and two values."""

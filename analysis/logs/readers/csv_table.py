@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.encoding import encoding_of
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
+from vcpo_bench.analysis.logs.values import encoding_of
 from vcpo_bench.errors import UsageError
 
 _BOUNDS = ("__MIN", "__MAX")

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.analysis.logs.encoding import encoding_of
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
-from vcpo_bench.analysis.logs.values import number, step_number
+from vcpo_bench.analysis.logs.values import encoding_of, number, step_number
 
 AXIS = "policy_version"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from vcpo_bench import records
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.results import NO_CHECKPOINT, load
 from vcpo_bench.errors import UsageError

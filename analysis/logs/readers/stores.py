@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.analysis.logs.values import number
 from vcpo_bench.errors import UsageError

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from vcpo_bench.analysis.logs.encoding import encoding_of
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.rows import LogRows
-from vcpo_bench.analysis.logs.values import number
+from vcpo_bench.analysis.logs.values import encoding_of, number
 
 
 def read_trainer_state(path: Path, rows: LogRows) -> None:

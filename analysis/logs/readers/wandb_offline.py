@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from vcpo_bench.analysis.logs.not_yet import NotYetError
+from vcpo_bench.analysis.logs.errors import NotYetError
 from vcpo_bench.analysis.logs.readers.jsonl import flat
 from vcpo_bench.analysis.logs.rows import LogRows
 from vcpo_bench.errors import UsageError, how_to_install

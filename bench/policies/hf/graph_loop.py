@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from vcpo_bench.bench.policies.draw import Draw
+from vcpo_bench.bench.policies.draw import Draw, looks
 from vcpo_bench.bench.policies.hf.captured import Capture, Program, bucket, cuda_graph, eager
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.hf.sampling import WORTH_FILLING, TokenDraws
-from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.trajectories import Rollout
 
 _ROWS = 512

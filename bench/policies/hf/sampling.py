@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from vcpo_bench.bench.policies.draw import Draw
+from vcpo_bench.bench.policies.draw import Draw, looks
 from vcpo_bench.bench.policies.hf.cache_slots import Slots
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
-from vcpo_bench.bench.policies.looks import looks
 from vcpo_bench.bench.policies.truncation import FLOOR, Truncation, pack, packed_size
 from vcpo_bench.bench.trajectories import Rollout
 

@@ -8,8 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.draw import Draw
-from vcpo_bench.bench.policies.looks import looks
+from vcpo_bench.bench.policies.draw import Draw, looks
 from vcpo_bench.bench.policies.truncation import FLOOR, pack
 from vcpo_bench.bench.trajectories import Rollout
 

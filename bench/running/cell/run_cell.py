@@ -15,9 +15,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from vcpo_bench.bench.cells.cell_store import CellStore
+from vcpo_bench.bench.cells.config import plugins_of
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.running.cell.ending import EndedRun, finish, finish_failed, save_checkpoint
 from vcpo_bench.bench.running.cell.train_outside import train_outside
 from vcpo_bench.bench.trainers.catalog import OutsideTrainer

@@ -5,16 +5,13 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from vcpo_bench.commands.support.kinds.analyses import AnalysisKind
 from vcpo_bench.commands.support.kinds.base import Kind, Listing
 from vcpo_bench.commands.support.kinds.detectors import DetectorKind
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
 from vcpo_bench.commands.support.kinds.methods import MethodKind, PartKind
+from vcpo_bench.commands.support.kinds.particular import AnalysisKind, SamplerKind, SignalKind, TaskKind
 from vcpo_bench.commands.support.kinds.presets import PresetKind
 from vcpo_bench.commands.support.kinds.runs import RunKind
-from vcpo_bench.commands.support.kinds.samplers import SamplerKind
-from vcpo_bench.commands.support.kinds.signals import SignalKind
-from vcpo_bench.commands.support.kinds.tasks import TaskKind
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.collapse.onset_lag import lag_at_onset
-from vcpo_bench.analysis.collapse.rule import KINDS, events
+from vcpo_bench.analysis.collapse.rule import KINDS, events, lag_at_onset
 from vcpo_bench.analysis.collapse.tables import failure_rates, failure_rates_by_lag, log_rank_table, survival_tables
 from vcpo_bench.analysis.commands.collapse import analyze_collapse
 from vcpo_bench.analysis.intervals import wilson

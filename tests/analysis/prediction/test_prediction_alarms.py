@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from vcpo_bench.analysis.monitoring.detectors import Detector
-from vcpo_bench.analysis.monitoring.episodes import REFRACTORY, beginnings
+from vcpo_bench.analysis.monitoring.detectors import REFRACTORY, Detector, beginnings
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.monitoring.trailing import streamed_mean
 from vcpo_bench.analysis.prediction.alarm_outcomes import Clock, clock, held, outcomes

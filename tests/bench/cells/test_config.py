@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from plugin_state import forget_plugins
 
 from vcpo_bench.bench.cells.cell_store import numbered
-from vcpo_bench.bench.cells.config import CellConfig, short_number
+from vcpo_bench.bench.cells.config import CellConfig, plugins_of, short_number
 from vcpo_bench.bench.cells.flag_values import every, updates
 from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.model_source import fingerprint
-from vcpo_bench.bench.cells.plugin_files import plugins_of
 from vcpo_bench.bench.cells.provenance import provenance
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.plugins import load_plugin

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies import looks
+from vcpo_bench.bench.policies import draw
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf import sampling as hf
 from vcpo_bench.bench.policies.seeded_network import PolicyConfig
@@ -91,14 +91,14 @@ def test_looking_seldom_changes_no_response(name: str, bias: float, monkeypatch:
     looked: list[bool] = []
 
     def counting(step: int, device: torch.device) -> bool:
-        looked.append(looks.looks(step, device))
+        looked.append(draw.looks(step, device))
         return looked[-1]
 
     monkeypatch.setattr(module, "looks", counting)
     often, every = draw(bias), sum(looked)
     assert every == len(looked)
     looked.clear()
-    monkeypatch.setattr(looks, "CHEAP", frozenset())
+    monkeypatch.setattr(draw, "CHEAP", frozenset())
     seldom = draw(bias)
     assert sum(looked) <= len(looked) / 8 + 2
     assert torch.equal(seldom.responses, often.responses)
@@ -110,8 +110,8 @@ def test_looking_seldom_changes_no_response(name: str, bias: float, monkeypatch:
 
 def test_it_looks_at_every_token_on_a_cpu() -> None:
     cpu, there = torch.device("cpu"), torch.device("cuda")
-    assert all(looks.looks(step, cpu) for step in range(20))
-    assert [step for step in range(20) if looks.looks(step, there)] == [0, 8, 16]
+    assert all(draw.looks(step, cpu) for step in range(20))
+    assert [step for step in range(20) if draw.looks(step, there)] == [0, 8, 16]
 
 
 def test_every_response_ends_where_it_should() -> None:

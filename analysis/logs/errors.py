@@ -1,4 +1,4 @@
-"""A folder of several runs, where one was asked for."""
+"""Why a path gives no run: it holds several, or says too little so far."""
 
 from __future__ import annotations
 
@@ -37,3 +37,7 @@ def by_folder(root: Path, logs: Sequence[Path]) -> list[Path]:
     if len(folders) > 1 and all((root / parts[0]).is_dir() for parts in below):
         return [root / name for name in folders]
     return list(logs)
+
+
+class NotYetError(UsageError):
+    """What was read holds no run so far; who follows the log waits, everyone else is told."""
