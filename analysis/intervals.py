@@ -46,11 +46,11 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     return (float(finite.mean() - half), float(finite.mean() + half))
 
 
-def reward_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def reward_interval(values: ArrayLike) -> tuple[float, float]:
     """`t_interval` of `ENOUGH` rewards; where all lie within [0, 1], so does their mean: the interval ends there."""
     if _finite(values).size < ENOUGH:
         return (float("nan"), float("nan"))
-    return within_unit(_finite(values), *t_interval(values, level))
+    return within_unit(_finite(values), *t_interval(values))
 
 
 def within_unit(values: ArrayLike, low: float, high: float) -> tuple[float, float]:
@@ -61,16 +61,20 @@ def within_unit(values: ArrayLike, low: float, high: float) -> tuple[float, floa
     return (low, high)
 
 
-def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a share: 0 of 5 only means that the share is below 0.43. (NaN, NaN) for a total of 0."""
+def wilson(count: int, total: int) -> tuple[float, float]:
+    """95% Wilson score interval of a share: 0 of 5 only means that it is below 0.43. (NaN, NaN) for a total of 0."""
     if total == 0:
         return (float("nan"), float("nan"))
-    z = float(scipy.special.ndtri(0.5 + level / 2))
-    share, weight = count / total, z * z / total
+    return wilson_of_share(count / total, total)
+
+
+def wilson_of_share(share: float, total: float) -> tuple[float, float]:
+    """95% Wilson score interval of a share of so many runs, which need not be a whole number."""
+    z = float(scipy.special.ndtri(0.975))
+    weight = z * z / total
     center = (share + weight / 2) / (1 + weight)
-    half = z * np.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
-    low, high = (0.0 if count == 0 else center - half), (1.0 if count == total else center + half)
-    return (float(low), float(high))
+    half = z * float(np.sqrt(share * (1 - share) / total + weight / (4 * total))) / (1 + weight)
+    return (0.0 if share == 0 else max(center - half, 0.0)), (1.0 if share == 1 else min(center + half, 1.0))
 
 
 def stratified_t(
@@ -106,19 +110,18 @@ def stratified_t(
     return (mean, mean - half, mean + half, float(2 * scipy.special.stdtr(degrees, -abs(mean) / error)))
 
 
-def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
+def sign_flip(differences: ArrayLike) -> float:
     """Two-sided sign-flip permutation p-value of the mean difference: no assumption beyond symmetry.
 
-    Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `least_sign_flip(n)`.
+    Exact up to 14 differences, 20,000 random flips above. With n pairs it cannot be below `2^(1-n)`.
 
     Args:
         differences: One per pair, shape [n]; those that are not finite are left out.
-        seed: Of the random flips.
     """
     finite = _finite(differences)
     if finite.size == 0:
         return float("nan")
-    signs = _exact_signs(finite.size) if finite.size <= _EXACT_FLIPS else _random_signs(finite.size, seed)
+    signs = _exact_signs(finite.size) if finite.size <= _EXACT_FLIPS else _random_signs(finite.size)
     extreme = np.abs(signs @ finite) >= abs(finite.sum()) - 1e-12 * np.abs(finite).sum()
     return float(extreme.mean())
 
@@ -132,17 +135,12 @@ def _exact_signs(number: int) -> Array:
 
 
 @lru_cache(maxsize=1)  # tests of one size follow one another, and a table may take tens of megabytes
-def _random_signs(number: int, seed: int) -> Array:
+def _random_signs(number: int) -> Array:
     """Random signs [_RANDOM_FLIPS, number], the first of which are those that were observed."""
-    signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(_RANDOM_FLIPS, number))
+    signs = np.random.default_rng(0).choice((1.0, -1.0), size=(_RANDOM_FLIPS, number))
     signs[0] = 1.0
     signs.flags.writeable = False
     return signs
-
-
-def least_sign_flip(pairs: int) -> float:
-    """Smallest p that an exact two-sided sign-flip test of so many pairs can give: `2^(1-n)`."""
-    return min(1.0, 2.0 ** (1 - pairs))
 
 
 def holm(p_values: ArrayLike) -> Array:

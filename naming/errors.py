@@ -17,15 +17,12 @@ class ExpressionError(UsageError):
         self.position = position
         self.problem = problem
         shown = _abridged(repr(expression), 1 + position)
-        text = f"{problem} (at character {position + 1} of {shown}, marked: {self._marked_near()})"
+        text = f"{problem} (at character {position + 1} of {shown}, marked: {_abridged(self.marked(), self.position)})"
         super().__init__(_printable(text))
 
     def marked(self) -> str:
         """The expression with the offending place marked by `>>>`."""
         return f"{self.expression[: self.position]}>>>{self.expression[self.position :]}"
-
-    def _marked_near(self) -> str:
-        return _abridged(self.marked(), self.position)
 
 
 def _printable(text: str) -> str:
@@ -33,9 +30,9 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def _abridged(text: str, position: int, around: int = 100) -> str:
-    """At most so many characters of a text before and after a position, `...` for the others."""
-    begin, end = max(position - around, 0), position + around
+def _abridged(text: str, position: int) -> str:
+    """At most 100 characters of a text before and after a position, `...` for the others."""
+    begin, end = max(position - 100, 0), position + 100
     return f"{'...' if begin else ''}{text[begin:end]}{'...' if end < len(text) else ''}"
 
 

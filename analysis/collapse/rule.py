@@ -163,14 +163,14 @@ def _known_verdicts(results: Results, rule: CollapseRule) -> pd.DataFrame:
     return kept.table
 
 
-def sensitivity(results: Results, rule: CollapseRule | None = None) -> pd.DataFrame:
+def sensitivity(results: Results) -> pd.DataFrame:
     """How the verdicts move when depth, patience and minimum drop are varied around the rule.
 
     Columns: the three parameters; `collapsed` and, of these, `rebound` counts; `agreement` (share of cells with
     the same failed-or-not verdict as the rule itself) and `onset_shift` (median shift of the onset in updates,
     cells failed in both).
     """
-    chosen, curves = rule or CollapseRule(), _curves(results)
+    chosen, curves = CollapseRule(), _curves(results)
     rules = [
         replace(chosen, depth=depth, patience=patience, min_drop=min_drop)
         for depth, patience, min_drop in product((0.3, 0.5, 0.7), (2, 3, 5), (0.05, 0.1, 0.2))

@@ -43,17 +43,9 @@ def iqm(scores: Array) -> Array:
     return np.asarray(np.sort(scores, axis=-1)[..., cut : number - cut].mean(axis=-1))
 
 
-def optimality_gap(scores: Array, goal: float = 1.0) -> Array:
-    """How far scores fall short of the goal on average, over the last axis; exceeding it does not compensate.
-
-    Args:
-        scores: Shape [..., n].
-        goal: In the unit of the scores.
-
-    Returns:
-        Shape [...].
-    """
-    return np.asarray(goal - np.minimum(scores, goal).mean(axis=-1))
+def optimality_gap(scores: Array) -> Array:
+    """How far scores [..., n] fall short of 1 on average, shape [...]; exceeding it does not compensate."""
+    return np.asarray(1.0 - np.minimum(scores, 1.0).mean(axis=-1))
 
 
 def aggregates(strata: Strata, replications: int = REPLICATIONS, seed: int = 0) -> dict[str, BootstrapEstimate]:

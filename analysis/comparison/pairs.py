@@ -108,7 +108,7 @@ def why_not_judged(table: pd.DataFrame) -> str:
     return f"{counted(pairs, 'pair')} of runs, fewer than {ENOUGH}"
 
 
-def all_pairs(runs: pd.DataFrame, column: str, place: Sequence[str] = PLACE) -> pd.DataFrame:
+def all_pairs(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Every pair of methods at every lag: first minus second, the first being the better one.
 
     Columns: `staleness`, `first`, `second`, those of `Contrast`, and `p_holm`: p adjusted by Holm for
@@ -118,7 +118,7 @@ def all_pairs(runs: pd.DataFrame, column: str, place: Sequence[str] = PLACE) -> 
     for lag, here in runs.groupby("staleness"):
         means = here.groupby("method")[column].mean().sort_values(ascending=False)
         pairs = [
-            {"staleness": lag, "first": a, "second": b} | contrast(here, {a: 1.0, b: -1.0}, column, place)._asdict()
+            {"staleness": lag, "first": a, "second": b} | contrast(here, {a: 1.0, b: -1.0}, column)._asdict()
             for a, b in combinations(means.index, 2)
         ]
         adjusted = holm(np.array([pair["p"] for pair in pairs], dtype=np.float64))

@@ -125,7 +125,7 @@ def kl_table(results: Results, pairs: Pairs | None = None) -> pd.DataFrame:
     return named(pd.DataFrame(rows, columns=columns), results)
 
 
-def kl_explained_table(results: Results, seed: int = 0, pairs: Pairs | None = None) -> pd.DataFrame:
+def kl_explained_table(results: Results, pairs: Pairs | None = None) -> pd.DataFrame:
     """How much of the variance of log ESS token KL times length explains, over all updates of all cells.
 
     One row: `cells` with a measured and a predicted ESS, `explained` (squared correlation of log ESS with log
@@ -134,7 +134,6 @@ def kl_explained_table(results: Results, seed: int = 0, pairs: Pairs | None = No
 
     Args:
         results: What was recorded.
-        seed: Of the bootstrap.
         pairs: Of `ess_pairs`, where they are known already.
     """
     known = pairs or ess_pairs(results)
@@ -143,7 +142,7 @@ def kl_explained_table(results: Results, seed: int = 0, pairs: Pairs | None = No
     if cells >= 2:
         moments = [np.add.reduceat(moment, known.begins) for moment in _moments(known.x, known.y)]
         per_cell: Array = np.column_stack(moments)
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(0)
         counts = generator.multinomial(cells, np.full(cells, 1 / cells), size=_REPLICATIONS)
         explained = float(_squared_correlation(per_cell.sum(axis=0)))
         low, high = percentile_interval(explained, _squared_correlation(counts @ per_cell))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ _SCHEMES = {SAME_PLACE: MATCH, SAME_METHOD: (*MATCH, "method"), SAME_CONFIGURATI
 Row = dict[str, Any]
 
 
-def auroc_table(panels: Iterable[Panel], leads: Sequence[int] = LEADS) -> pd.DataFrame:
+def auroc_table(panels: Iterable[Panel]) -> pd.DataFrame:
     """One row per signal and lead.
 
     Columns: `signal`, `lead`, `n_collapsed`, `n_healthy`; `value`, `low`, `high` (AUROC with 95% interval,
@@ -37,22 +37,21 @@ def auroc_table(panels: Iterable[Panel], leads: Sequence[int] = LEADS) -> pd.Dat
 
     Args:
         panels: Of the same runs. Each may have other signals, so that one at a time is in memory.
-        leads: Updates between the landmark and the onset.
     """
-    table = pd.DataFrame(list(_rows(panels, leads))).sort_values(["signal", "lead"], kind="stable", ignore_index=True)
+    table = pd.DataFrame(list(_rows(panels))).sort_values(["signal", "lead"], kind="stable", ignore_index=True)
     exploratory = ~((table["signal"] == PRIMARY) & (table["lead"] == PRIMARY_LEAD))
     table["p_holm"] = holm(table["p"].where(exploratory))
     return table
 
 
-def _rows(panels: Iterable[Panel], leads: Sequence[int]) -> Iterator[Row]:
+def _rows(panels: Iterable[Panel]) -> Iterator[Row]:
     draws, sets = np.empty((0, 0)), dict[int, RiskSets]()
     for panel in panels:
         if not sets:  # of the runs, whatever the signal
             draws = bootstrap_draws(panel, REPLICATIONS)
-            sets = {lead: risk_sets(panel, lead) for lead in leads}
+            sets = {lead: risk_sets(panel, lead) for lead in LEADS}
         for name in panel.recorded():
-            for lead in leads:
+            for lead in LEADS:
                 yield {"signal": name, "lead": lead} | auroc_row(compare(panel, name, sets[lead]), panel, draws)
 
 

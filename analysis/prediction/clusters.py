@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.intervals import wilson_of_share
 from vcpo_bench.analysis.monitoring.calibration import Rate
 from vcpo_bench.analysis.percentile_interval import percentile_interval
 
@@ -38,13 +38,11 @@ def clustered_share(success: Flags | Array, cluster: NDArray[np.int64]) -> Rate 
         effective = n / max(1.0, between / (share * (1 - share) / n))
     else:
         effective = float(clusters)
-    low, high = _wilson(share, effective)
+    low, high = wilson_of_share(share, effective)
     return Rate(share, low, high)
 
 
-def clustered_ratio(
-    above: Array, below: Array, cluster: NDArray[np.int64], scale: float = 1.0, seed: int = 0
-) -> Rate | None:
+def clustered_ratio(above: Array, below: Array, cluster: NDArray[np.int64], scale: float = 1.0) -> Rate | None:
     """Events per `scale` with the 95% percentile interval of a bootstrap of clusters; None without exposure.
 
     Args:
@@ -52,24 +50,15 @@ def clustered_ratio(
         below: Exposure of each run, shape [n].
         cluster: Number of the cluster of each run, shape [n].
         scale: What the rate is per.
-        seed: Of the bootstrap.
     """
     if not below.sum() > 0:
         return None
     _, member = np.unique(cluster, return_inverse=True)
     top, bottom = np.bincount(member, above), np.bincount(member, below)
-    drawn = np.random.default_rng(seed).multinomial(top.size, np.full(top.size, 1 / top.size), REPLICATIONS)
+    drawn = np.random.default_rng(0).multinomial(top.size, np.full(top.size, 1 / top.size), REPLICATIONS)
     total = drawn @ bottom
     ratio = scale * float(above.sum() / below.sum())
     low, high = percentile_interval(ratio, scale * (drawn @ top)[total > 0] / total[total > 0])
     if not above.any():
         high = scale * 3.0 / float(bottom.sum())  # no event at all: the rule of three
     return Rate(ratio, low, high)
-
-
-def _wilson(share: float, n: float) -> tuple[float, float]:
-    z = float(scipy.special.ndtri(0.975))
-    weight = z * z / n
-    center = (share + weight / 2) / (1 + weight)
-    half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
-    return (0.0 if share == 0 else max(center - half, 0.0)), (1.0 if share == 1 else min(center + half, 1.0))

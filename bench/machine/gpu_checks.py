@@ -102,7 +102,7 @@ def vllm_in_process(device: str = "cuda") -> str:
             sampler.close()
 
 
-def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = (), gpu: str = "") -> str:
+def vllm_server(transfer: str, options: tuple[str, ...] = (), gpu: str = "") -> str:
     """A server reports the learner's log-probabilities, before and after a weight transfer.
 
     Raises:
@@ -117,7 +117,7 @@ def vllm_server(transfer: str, device: str = "cuda", options: tuple[str, ...] = 
         _save_model(folder)
         config = _config(folder, "vllm-server")
         task = open_task(config, folder)
-        policy: Any = open_policy(config, task, folder, device)
+        policy: Any = open_policy(config, task, folder, "cuda")
         settings = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "256", *options)
         if transfer != "disk":
             settings += ("--weight-transfer-config", json.dumps({"backend": transfer}))

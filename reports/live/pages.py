@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.errors import VcpoBenchError
 from vcpo_bench.reports.live.runs import Card, card_of, find_runs, name_of, page_of, state_of
-from vcpo_bench.reports.writers.html import resource
+from vcpo_bench.reports.writers.templated import rendered
 
 T = TypeVar("T")
 
@@ -87,13 +84,4 @@ def _report(folder: Path) -> str:
 
 
 def _overview(cards: list[Card], folders: Sequence[Path]) -> str:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    script = resource("live.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(resource("runs.html.j2")).render(
-        cards=cards,
-        folders=[str(folder) for folder in folders],
-        style=Markup(resource("page.css")),
-        script=Markup(script),
-        script_hash=digest,
-    )
+    return rendered("runs.html.j2", "live.js", cards=cards, folders=[str(folder) for folder in folders])

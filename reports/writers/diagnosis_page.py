@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import NDArray
 
@@ -18,6 +16,7 @@ from vcpo_bench.analysis.diagnosis.chain import chain_sentence
 from vcpo_bench.analysis.diagnosis.index import IndexedRun
 from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
 from vcpo_bench.files.atomic import write_text
+from vcpo_bench.reports.writers.templated import rendered
 
 _WIDTH, _HEIGHT, _MOST_POINTS = 160, 28, 160
 
@@ -30,16 +29,12 @@ def write_index(rows: Sequence[IndexedRun], root: Path, target: Path) -> Path:
 
 def index_page(rows: Sequence[IndexedRun], root: Path) -> str:
     """The page as text."""
-    templates = resources.files("vcpo_bench.reports.writers") / "templates"
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["num"] = lambda value: "" if np.isnan(value) else f"{value:.6g}"
-    template = environment.from_string((templates / "diagnosis_index.html.j2").read_text(encoding="utf-8"))
     lines = [
         (row.name(root), row, chain_sentence(row.found.chain) if row.found is not None else "", curve(row.curve))
         for row in rows
     ]
-    style = Markup((templates / "page.css").read_text(encoding="utf-8"))
-    return template.render(root=str(root), lines=lines, style=style)
+    helpers = {"num": lambda value: "" if np.isnan(value) else f"{value:.6g}"}
+    return rendered("diagnosis_index.html.j2", helpers=helpers, root=str(root), lines=lines)
 
 
 def curve(values: NDArray[np.float64]) -> Markup:
@@ -85,15 +80,11 @@ def write_diagnosis(found: Diagnosis, target: Path) -> Path:
 
 def diagnosis_page(found: Diagnosis) -> str:
     """The page as text."""
-    templates = resources.files("vcpo_bench.reports.writers") / "templates"
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["num"] = lambda value: "" if math.isnan(value) else f"{value:.4g}"
-    environment.filters["curve"] = curve
-    template = environment.from_string((templates / "diagnosis.html.j2").read_text(encoding="utf-8"))
-    style = (templates / "page.css").read_text(encoding="utf-8")
     panels = _panels(found)
     first = min(_FIRST, sum(name in found.run.series for name in _LEADING) + len(found.departures))
-    return template.render(
+    return rendered(
+        "diagnosis.html.j2",
+        helpers={"num": lambda value: "" if math.isnan(value) else f"{value:.4g}", "curve": curve},
         found=found,
         run=found.run,
         outcome=found.outcome,
@@ -101,7 +92,6 @@ def diagnosis_page(found: Diagnosis) -> str:
         resume=how_to_resume(found.run.framework),
         leading=panels[:first],
         panels=panels[first:],
-        style=Markup(style),
         has_onset=not math.isnan(found.onset),
     )
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from vcpo_bench.analysis.results import as_folders
@@ -28,6 +24,7 @@ from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
 from vcpo_bench.reports.writers.second_process import beside
 from vcpo_bench.reports.writers.svg import draw_svg, inline, swatch
+from vcpo_bench.reports.writers.templated import rendered
 
 SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
 NARROW = Sheet(width=4.4, panel_height=1.9, font_size=9.0, most_columns=1)
@@ -99,20 +96,16 @@ def render(study: Study, home: Path | None = None, live: bool = False) -> str:
 
 def render_document(document: Document, cells: list[CellPage], live: bool = False) -> str:
     """A document as a page, with a page per cell at its end if there are any."""
-    # Undefined names are errors and every string is escaped; only SVG and data made here are trusted.
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.tests |= {"table": _is(Table), "prose": _is(Prose), "gallery": _is(Gallery)}
-    script = resource("page.js") + resource("cells.js") + resource("filter.js") + (resource("live.js") if live else "")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(resource("page.html.j2")).render(
+    return rendered(
+        "page.html.j2",
+        *("page.js", "cells.js", "filter.js"),
+        *(["live.js"] if live else []),
+        helpers={"table": _is(Table), "prose": _is(Prose), "gallery": _is(Gallery)},
         document=document,
         sections=_drawn(document),
         groups=grouped(cells),
         linked=any(cell.files for cell in cells),
         live=live,
-        style=Markup(resource("page.css")),
-        script=Markup(script),
-        script_hash=digest,
         spark_svg=spark_svg,
         swatch=lambda name: swatch(line_style(name)),
     )
@@ -120,11 +113,6 @@ def render_document(document: Document, cells: list[CellPage], live: bool = Fals
 
 def _is(kind: type) -> Callable[[object], bool]:
     return lambda block: isinstance(block, kind)
-
-
-def resource(name: str) -> str:
-    """A template, style or script of this room."""
-    return (resources.files("vcpo_bench.reports.writers") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _drawn(document: Document) -> list[DrawnSection]:

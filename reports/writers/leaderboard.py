@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from vcpo_bench.analysis.comparison.board_settings import settings_text, unusual_settings
 from vcpo_bench.analysis.comparison.leaderboard import PLACE, Entry, is_name, read_entry, rows_of
@@ -25,7 +21,7 @@ from vcpo_bench.files.folders import made, refuse_link
 from vcpo_bench.files.regular import check_regular
 from vcpo_bench.reports.formatting import fixed, interval, rate
 from vcpo_bench.reports.study import Study
-from vcpo_bench.reports.writers.html import resource
+from vcpo_bench.reports.writers.templated import rendered
 
 ENTRIES = "entries"
 """Folder of the entries in a site."""
@@ -126,16 +122,7 @@ def _flat(entry: Entry) -> list[dict[str, Any]]:
 
 def render(entries: Sequence[Entry]) -> str:
     """The page; the same bytes for the same entries."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    script = resource("page.js") + resource("filter.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(resource("leaderboard.html.j2")).render(
-        boards=boards(entries),
-        entries=entries,
-        style=Markup(resource("page.css")),
-        script=Markup(script),
-        script_hash=digest,
-    )
+    return rendered("leaderboard.html.j2", "page.js", "filter.js", boards=boards(entries), entries=entries)
 
 
 def boards(entries: Sequence[Entry]) -> list[Board]:

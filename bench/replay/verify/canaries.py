@@ -21,6 +21,8 @@ from vcpo_bench.bench.trajectories import Responses, Rollout
 Generate = Callable[[Tensor, Tensor], Rollout]
 """Draws a response for each row of uniforms [B, T] to prompts [P, Lp], P dividing B, as `Engine.generate` does."""
 
+_ROUNDS = 16
+"""Sets of prompts from which honest gaps are learned."""
 _REPEATED = 0
 """Index of the prompts that every push sees again: a stale cache of their prefixes shows in them."""
 
@@ -56,15 +58,14 @@ class Canaries:
         self._honest: Gaps = np.empty(0)
         self._past: deque[tuple[int, dict[str, Tensor]]] = deque(maxlen=remember)
 
-    def learn(self, generate: Generate, rounds: int = 16, version: int = 0) -> None:
+    def learn(self, generate: Generate, version: int = 0) -> None:
         """Learn how large honest gaps are, and let the sampler see the repeated prompts.
 
         Args:
             generate: The sampler, which holds the policy's weights.
-            rounds: Sets of prompts it answers.
             version: Updates that the policy has seen.
         """
-        asked = [_REPEATED, *(next(self._index) for _ in range(rounds - 1))]
+        asked = [_REPEATED, *(next(self._index) for _ in range(_ROUNDS - 1))]
         found = [self._gaps(*self._ask(generate, index, index)) for index in asked]
         self._honest = np.concatenate([self._honest, *found])
         self._remember(version)

@@ -41,12 +41,11 @@ class Address:
         return text.replace(secret, "***") if secret else text
 
 
-def read_address(url: str, key_variable: str = KEY_VARIABLE) -> Address:
+def read_address(url: str) -> Address:
     """The address in a URL; user and password in it, or the API key of the environment, become its authorization.
 
     Args:
         url: What the user gave.
-        key_variable: Environment variable with the API key.
 
     Raises:
         UsageError: It is no address of a server, or the key cannot be sent; secrets are not in the text.
@@ -67,7 +66,7 @@ def read_address(url: str, key_variable: str = KEY_VARIABLE) -> Address:
         host,
         port,
         parts.path.rstrip("/"),
-        _authorization(parts.netloc, key_variable),
+        _authorization(parts.netloc),
     )
 
 
@@ -80,14 +79,14 @@ def without_secrets(url: str) -> str:
     return f"{head}{slashes}{host.rpartition('@')[2]}{slash}{path}"
 
 
-def _authorization(netloc: str, key_variable: str) -> str:
-    named, key = netloc.rpartition("@")[0], os.environ.get(key_variable, "")
+def _authorization(netloc: str) -> str:
+    named, key = netloc.rpartition("@")[0], os.environ.get(KEY_VARIABLE, "")
     if named and key:
-        raise UsageError(f"--url: has a user, and {key_variable} is set; use one of them")
+        raise UsageError(f"--url: has a user, and {KEY_VARIABLE} is set; use one of them")
     if named:
         user, _, password = named.partition(":")
         pair = f"{unquote(user)}:{unquote(password)}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
     if key and not re.fullmatch(r"[\x21-\x7e]+", key):
-        raise UsageError(f"{key_variable}: must be one word of printable characters")
+        raise UsageError(f"{KEY_VARIABLE}: must be one word of printable characters")
     return f"Bearer {key}" if key else ""

@@ -87,7 +87,7 @@ WAYS = {
 
 @pytest.mark.parametrize(("name", "bias"), list(itertools.product(WAYS, (0.0, 1.5, 50.0))))
 def test_looking_seldom_changes_no_response(name: str, bias: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, draw = WAYS[name]
+    module, sample = WAYS[name]
     looked: list[bool] = []
 
     def counting(step: int, device: torch.device) -> bool:
@@ -95,11 +95,11 @@ def test_looking_seldom_changes_no_response(name: str, bias: float, monkeypatch:
         return looked[-1]
 
     monkeypatch.setattr(module, "looks", counting)
-    often, every = draw(bias), sum(looked)
+    often, every = sample(bias), sum(looked)
     assert every == len(looked)
     looked.clear()
     monkeypatch.setattr(draw, "CHEAP", frozenset())
-    seldom = draw(bias)
+    seldom = sample(bias)
     assert sum(looked) <= len(looked) / 8 + 2
     assert torch.equal(seldom.responses, often.responses)
     assert torch.equal(seldom.mask, often.mask)
