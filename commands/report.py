@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,33 +68,40 @@ def report(
     for source in sources:
         cells_in(source)
     place = sources[0] if html is None else html.parent
-    _be_quick()
-    printed = _printed(place, figures or venue, figure, methods, form) if figure or figures else None
-    if printed and figure:
-        _print(sources, *printed, partial)
-        return
+    with _quick():
+        printed = _printed(place, figures or venue, figure, methods, form) if figure or figures else None
+        if printed and figure:
+            _print(sources, *printed, partial)
+            return
 
-    from vcpo_bench.reports.writers import html as page
-    from vcpo_bench.reports.writers import pdf as typeset
+        from vcpo_bench.reports.writers import html as page
+        from vcpo_bench.reports.writers import pdf as typeset
 
-    check_file("--html", page.page_path(sources, html))
-    check_file("--pdf", pdf)
-    if printed:
-        _print(sources, *printed, partial)
-    say(page.write_page(sources, html, partial))
-    if pdf:
-        say(typeset.write_pdf(sources, pdf, partial))
+        check_file("--html", page.page_path(sources, html))
+        check_file("--pdf", pdf)
+        if printed:
+            _print(sources, *printed, partial)
+        say(page.write_page(sources, html, partial))
+        if pdf:
+            say(typeset.write_pdf(sources, pdf, partial))
 
 
-def _be_quick() -> None:
+@contextmanager
+def _quick() -> Iterator[None]:
     """Little is garbage, texts in Arrow's columns are slower to analyze, and a fork of this process is safe."""
     import pandas as pd
 
     from vcpo_bench.reports.writers import second_process
 
+    before = gc.get_threshold(), second_process.welcome
     gc.set_threshold(50_000)
-    pd.set_option("mode.string_storage", "python")
     second_process.welcome = True
+    try:
+        with pd.option_context("mode.string_storage", "python"):
+            yield
+    finally:
+        gc.set_threshold(*before[0])
+        second_process.welcome = before[1]
 
 
 def _printed(place: Path, venue: str, *lists: str) -> tuple[Path, Printing]:

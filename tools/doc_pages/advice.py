@@ -48,9 +48,7 @@ def facts() -> str:
 
 def _kept_at_own_rate(runs: pd.DataFrame) -> str:
     """Shares of the synchronous gain that corrected methods earn at lag 16, each at its best rate: least and most."""
-    gain = select(runs, staleness=0).groupby("lr")["outcome"].mean().max()
-    late = select(runs, staleness=16).query("method != 'reinforce'")
-    kept = late.groupby(["method", "lr"])["outcome"].mean().groupby("method").max() / gain
+    kept = boundaries.share_of_gain(runs, 16).groupby("method").max().drop("reinforce")
     return f"{formats.percent(kept.min())} to {formats.percent(kept.max())}"
 
 

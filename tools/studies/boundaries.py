@@ -50,6 +50,12 @@ def tolerance(bounds: pd.DataFrame, one: str, other: str) -> Estimate:
     return over_seeds((at[one] - at[other]).groupby("seed").mean())
 
 
+def share_of_gain(runs: pd.DataFrame, lag: int) -> pd.Series:
+    """By method and rate: the mean outcome at a lag, as a share of the most that synchronous training gained."""
+    at = {one: runs[runs["staleness"] == one] for one in (0, lag)}
+    return at[lag].groupby(["method", "lr"])["outcome"].mean() / at[0].groupby("lr")["outcome"].mean().max()
+
+
 def lowest_earns_most(runs: pd.DataFrame, seeds: int) -> tuple[int, int]:
     """In how many places the lowest of the rates earns most, of how many where two rates or more were run.
 

@@ -69,6 +69,7 @@ def _functions() -> Names:
         "exponent": boundaries.exponent,
         "tolerance": boundaries.tolerance,
         "lowest_earns_most": boundaries.lowest_earns_most,
+        "share_of_gain": boundaries.share_of_gain,
         "only_one_survives": estimates.only_one_survives,
         "auroc": ranking.auroc,
         "advice": lambda lag: advice_text(advise(lag), can_tune=False).splitlines()[:4],
