@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
-from vcpo_bench.bench.policies.tiny.network import attend, visible
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig, attend, visible
 from vcpo_bench.bench.stack.layers import embedding, layer_norm, linear
 
 

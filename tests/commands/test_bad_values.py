@@ -1,6 +1,5 @@
 """What people and machines hand to the command line by mistake: one line, exit code 2, and no work done before it."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -94,14 +93,6 @@ def test_the_home_folder_is_found_in_quotes_and_in_yaml(
     assert read_configuration("~/home.yaml", tmp_path, {"out": str}) == {"out": f"{results.parent}/from-yaml"}
     assert "~nobody-here" in refused("show", "~nobody-here/results")
     assert not list(tmp_path.iterdir())
-
-
-def test_an_output_in_ascii_will_do(results: Path) -> None:
-    command = [sys.executable, "-m", "vcpo_bench", "show", str(results)]
-    shown = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
-    assert shown.returncode == 0, shown.stderr
-    assert b"vcpo" in shown.stdout
-    assert shown.stdout.isascii()
 
 
 def test_a_deleted_working_directory_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from typer.testing import CliRunner
 
@@ -85,16 +84,3 @@ def test_the_two_lines_are_there() -> None:
     ci = (Path(__file__).parents[2] / ".ci" / "run").read_text()
     assert "\npip install '.[test]'\n" in ci
     assert "\npytest -n auto" in ci
-
-
-def commands() -> list[str]:
-    return re.findall(r"^\$ vcpo-bench (.*)$", README, flags=re.M)
-
-
-@pytest.mark.parametrize("command", commands())
-def test_every_command_shown_exists_with_its_flags(command: str) -> None:
-    words = command.split()
-    shown = CliRunner().invoke(app, [words[0], "--help"], terminal_width=200)
-    assert shown.exit_code == 0, command
-    for flag in (word for word in words if word.startswith("--")):
-        assert flag in shown.output, command

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vcpo_bench.analysis.logs.read import read_run
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.preset_file import read_configuration
@@ -134,23 +133,6 @@ WHOLE_LINES = [
     *(f'{{"step": {"9" * 5000}}}', '{"a":' * 2000, "{'loss': 0.5, 'reward': nan}", '{"log_history": [1]}', "", "\x00"),
 ]
 LINES = st.lists(st.sampled_from(WHOLE_LINES) | st.text(max_size=30), max_size=8)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["log.jsonl", "log.csv", "log.txt", "trainer_state.json", "events.out.tfevents.1", "log.db", "log.json", "log"],
-)
-def test_logs(tmp_path: Path, name: str) -> None:
-    magic = {"log.db": b"SQLite format 3\0"}.get(name, b"")
-
-    @thorough
-    @given(LINES, st.binary(max_size=40))
-    def check(lines: list[str], noise: bytes) -> None:
-        file = tmp_path / name
-        file.write_bytes(magic + "\n".join(lines).encode("utf-8", "surrogatepass") + noise)
-        read_or_refuse(read_run, file)
-
-    check()
 
 
 @thorough

@@ -25,7 +25,7 @@ class Tiny(EmbeddedPolicy):
 
     def untrained(self, task: TokenTask, seed: int) -> TinyPolicy:
         """See `EmbeddedPolicy.untrained`."""
-        from vcpo_bench.bench.policies.seeded_network import PolicyConfig
+        from vcpo_bench.bench.policies.tiny.network import PolicyConfig
         from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 
         return TinyPolicy(PolicyConfig(task.vocab_size, task.context), seed)

@@ -5,13 +5,34 @@ per forward of whole sequences, so hooks on the modules see exact per-trajectory
 """
 
 import math
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig, SeededNetwork
+GAIN = 0.5
+"""Factor of all initial weights, half the usual: an update of fixed size then moves the policy more, lag costs more."""
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """The shape of a policy.
+
+    Attributes:
+        vocab_size: Number of tokens.
+        context: Most positions it can see (prompt and response together).
+        layers: Transformer blocks.
+        width: Size of the residual stream.
+        heads: Attention heads; divides `width`.
+    """
+
+    vocab_size: int
+    context: int
+    layers: int = 2
+    width: int = 64
+    heads: int = 4
 
 
 class Block(nn.Module):
@@ -89,24 +110,50 @@ def attend(query: Tensor, keys_values: Tensor, length: int) -> Tensor:
     return torch.bmm(weights, v).view(query.shape)
 
 
-class Transformer(SeededNetwork[PolicyConfig]):
-    """A decoder-only transformer with learned positions and an untied head, about 0.1 M parameters."""
+class Transformer(nn.Module):
+    """A decoder-only transformer with learned positions and an untied head, float32, about 0.1 M parameters.
 
-    gain = 0.5  # half the usual: an update of fixed size then moves the policy more, and lag costs more
+    Args:
+        config: Its shape.
+        seed: Seed of the initial weights; the global random state is neither read nor changed.
+    """
 
-    def _build(self, config: PolicyConfig) -> None:
-        self.tokens = nn.Embedding(config.vocab_size, config.width)
-        self.positions = nn.Embedding(config.context, config.width)
-        self.blocks = nn.ModuleList(Block(config.width, config.heads) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(config.width)
-        self.head = nn.Linear(config.width, config.vocab_size)
+    def __init__(self, config: PolicyConfig, seed: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        with torch.random.fork_rng(devices=[]):  # PyTorch draws weights of its own; below they are set
+            self.tokens = nn.Embedding(config.vocab_size, config.width)
+            self.positions = nn.Embedding(config.context, config.width)
+            self.blocks = nn.ModuleList(Block(config.width, config.heads) for _ in range(config.layers))
+            self.norm = nn.LayerNorm(config.width)
+            self.head = nn.Linear(config.width, config.vocab_size)
+        self._initialize(seed)
+
+    def _initialize(self, seed: int) -> None:
+        """Draw the weights: scaled normal, residual branches damped by depth, head near zero (a near-uniform start)."""
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if parameter.ndim == 1:
+                    parameter.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
+                elif name.startswith(("tokens", "positions")):
+                    parameter.normal_(0, GAIN * 0.5, generator=generator)
+                else:
+                    damping = (2 * self.config.layers) ** -0.5 if ".out." in name or ".down." in name else 1.0
+                    damping = 0.2 if name.startswith("head") else damping
+                    parameter.normal_(0, GAIN * damping * parameter.shape[1] ** -0.5, generator=generator)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.head.weight.device
 
     def layers(self) -> list[Block]:
         """The blocks, first to last."""
         return [cast(Block, block) for block in self.blocks]
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """See `SeededNetwork.forward`."""
+        """Logits float32 [B, L, vocab_size] of the next token at every position of int64 [B, L] tokens."""
         logits: Tensor = self.head(self.hidden(tokens))
         return logits
 

@@ -14,7 +14,6 @@ from vcpo_bench.analysis.comparison.scoreboard import scoreboard
 from vcpo_bench.analysis.comparison.sentences import tuning
 from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.results import load
-from vcpo_bench.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +124,6 @@ def test_damage_and_versions_come_first(tmp_path, make_results):
     assert found.tables["problems"].loc[list(damage.rows), "file"].tolist() == [str(victim)]
     assert "rules version 0.9" in version.text
     assert set(found.tables["cells"].loc[list(version.rows), "rules_version"]) == {"0.9"}
-
-
-def test_unknown_analysis_names_the_closest(tmp_path, make_results):
-    with pytest.raises(UsageError, match="did you mean weights"):
-        run("weight", make_results(tmp_path, steps=20, seeds=(0,)))
 
 
 COMPARING = ("is better than", "cannot be told apart", "a gain", "a loss", "so the timing", "differs between")

@@ -12,8 +12,8 @@ from torch import Tensor
 from vcpo_bench.bench.policies import draw
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf import sampling as hf
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny import sampling as tiny
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.stack import sampling as stacked
 from vcpo_bench.bench.stack.network import StackedNetwork

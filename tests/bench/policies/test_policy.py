@@ -5,8 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
-from vcpo_bench.bench.policies.tiny.network import Block
+from vcpo_bench.bench.policies.tiny.network import Block, PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 
 CONFIG = PolicyConfig(vocab_size=10, context=24)

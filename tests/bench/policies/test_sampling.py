@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.draw import Draw
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.decoding import Decoder
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.sampling import extend
 from vcpo_bench.bench.policies.tiny.scoring import score

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.tiny.scoring import score
 from vcpo_bench.bench.trajectories import Responses

@@ -5,7 +5,7 @@ import torch
 
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.scores import TokenScores
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.truncation import Truncation, pack, unpack
 from vcpo_bench.bench.score_norms import ScoreNorms

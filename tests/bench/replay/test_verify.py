@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.source import PlannedSource
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict, verify_cell

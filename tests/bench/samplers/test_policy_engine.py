@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vcpo_bench.bench.policies.seeded_network import PolicyConfig
+from vcpo_bench.bench.policies.tiny.network import PolicyConfig
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.policies.truncation import Truncation
 from vcpo_bench.bench.regimes import REGIMES
