@@ -151,19 +151,8 @@ def test_a_grid_at_random_instants(tmp_path: Path, regime: str) -> None:
     count = int(os.environ.get("INTERRUPTS", "6"))
     chance = random.Random(count)
     grid = [
-        "--methods",
-        "clip",
-        "--staleness",
-        "2",
-        "--seeds",
-        "2",
-        "--task",
-        "walk-eos",
-        "--steps",
-        "40",
-        "--jobs",
-        "2",
-    ]
+        "--methods", "clip", "--staleness", "2", "--seeds", "2", "--task", "walk-eos", "--steps", "40", "--jobs", "2",
+    ]  # fmt: skip
     for attempt in range(count):
         number = chance.choice(list(EXIT_CODES))
         out = ["--regime", regime, "--out", str(tmp_path / str(attempt))]

@@ -23,24 +23,12 @@ from vcpo_bench.methods.core.reach import Scope
 
 P, G, T = 4, 5, 6
 VARIANTS = [
-    "tis(normalize=on)",
-    "tis(level=token,normalize=counted)",
-    "gepo(scope=batch)",
-    "gepo(variant=expected)",
-    "decoupled(proximal=loglinear)",
-    "decoupled(proximal=linear)",
-    "decoupled(proximal=behavior)",
-    "vcpo(baseline=group,ess=off)",
-    "clip+ess(base=measured)",
-    "reinforce+opob(scope=batch)",
-    "reinforce+rpp(group=on)",
-    "clip+psis",
-    "rec(mask=one-side)",
-    "m2po(sign=first)",
-    "fipo(high_only=off)",
-    "reinforce+kl(into=advantage)",
-    "vespo+otb(weights=on)",
-]
+    "tis(normalize=on)", "tis(level=token,normalize=counted)", "gepo(scope=batch)", "gepo(variant=expected)",
+    "decoupled(proximal=loglinear)", "decoupled(proximal=linear)", "decoupled(proximal=behavior)",
+    "vcpo(baseline=group,ess=off)", "clip+ess(base=measured)", "reinforce+opob(scope=batch)",
+    "reinforce+rpp(group=on)", "clip+psis", "rec(mask=one-side)", "m2po(sign=first)", "fipo(high_only=off)",
+    "reinforce+kl(into=advantage)", "vespo+otb(weights=on)",
+]  # fmt: skip
 PARTS = [f"reinforce+{name}" for name in part_names() if name not in ("lr-matched", "lr-shuffled")]
 PARTS = [text for text in PARTS if text.partition("+")[2] not in method_names()]
 EVERY = [*method_names(), *PARTS, *VARIANTS]

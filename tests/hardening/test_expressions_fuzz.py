@@ -15,43 +15,12 @@ from vcpo_bench.naming.component import parameters
 COUNT = 50_000 if os.environ.get("HARDENING") == "long" else 2_000
 SEED = 20261122
 NUMBERS = (
-    "0",
-    "1",
-    "-1",
-    "0.5",
-    "1/8",
-    "1/0",
-    "/",
-    "8.0",
-    "1e-4",
-    "1e400",
-    "-0",
-    "inf",
-    "-inf",
-    "nan",
-    "1_0",
-    "9" * 400,
-)
+    "0", "1", "-1", "0.5", "1/8", "1/0", "/", "8.0", "1e-4", "1e400", "-0", "inf", "-inf", "nan", "1_0", "9" * 400,
+)  # fmt: skip
 JUNK = (
-    "",
-    " ",
-    "\t",
-    "=",
-    "(",
-    ")",
-    ",",
-    "+",
-    ":",
-    ":paper",
-    "[",
-    "]",
-    "\u0663",
-    "\u00b2",
-    "\x00",
-    "\x1b[31m",
-    "\n",
+    "", " ", "\t", "=", "(", ")", ",", "+", ":", ":paper", "[", "]", "\u0663", "\u00b2", "\x00", "\x1b[31m", "\n",
     "%s",
-)
+)  # fmt: skip
 WORDS = ("on", "off", "measured", "paper", "token", "sequence", "None", "True", "vcpo", "all", "\U0001f600")
 
 

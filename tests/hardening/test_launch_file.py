@@ -23,19 +23,9 @@ from vcpo_bench.bench.running.schedulers.ray_tasks import Ray, _RayScheduler
 from vcpo_bench.files.checksums import write_sealed
 
 ODD = (
-    "--user=me",
-    "-u me",
-    "--state=RUNNING",
-    "4711 4712",
-    "*",
-    "",
-    "../../home/x",
-    "/home/x",
-    "a:b",
-    "ray:1",
-    "..",
+    "--user=me", "-u me", "--state=RUNNING", "4711 4712", "*", "", "../../home/x", "/home/x", "a:b", "ray:1", "..",
     "0x1",
-)
+)  # fmt: skip
 
 
 def plant(out: Path, **parts: object) -> None:

@@ -19,25 +19,8 @@ GIANT = 3e38  # nearly the largest float32
 TINY = 1e-45  # the smallest float32 above 0
 LOGPS = (0.0, -1e-7, -TINY, -0.5, -3.0, -90.0, -1e4, -GIANT, 1e-3)
 LOG_RATIOS = (
-    0.0,
-    0.0,
-    0.1,
-    -0.1,
-    1e-7,
-    -1e-7,
-    TINY,
-    1.0,
-    -1.0,
-    19.9,
-    20.0,
-    -20.1,
-    90.0,
-    -90.0,
-    1e4,
-    -1e4,
-    GIANT,
-    -GIANT,
-)
+    0.0, 0.0, 0.1, -0.1, 1e-7, -1e-7, TINY, 1.0, -1.0, 19.9, 20.0, -20.1, 90.0, -90.0, 1e4, -1e4, GIANT, -GIANT,
+)  # fmt: skip
 REWARDS = (0.0, 1.0, -1.0, 0.5, TINY, -TINY, 1e-300, 1e-8, 1e6, 1e12, -1e12, 1e13, GIANT, -GIANT, 1e300)
 POSITIVE = (0.0, TINY, 1e-8, 0.1, 1.0, 1e4, GIANT, 1e300)
 FAR = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}

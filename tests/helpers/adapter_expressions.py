@@ -6,19 +6,10 @@ from vcpo_bench.adapters.locality import Locality, locality_of
 from vcpo_bench.methods import method_names, parse_method, part_names
 
 COMBINATIONS = (
-    "clip+entropy",
-    "clip+ess(base=measured)",
-    "clip+psis",
-    "decoupled(proximal=loglinear)",
-    "gepo(scope=batch)",
-    "reinforce+opob(scope=batch)",
-    "tis+seq-mean-token-sum-norm",
-    "vcpo(baseline=group)",
-    "vcpo+otb",
-    "vcpo:paper",
-    "vespo+opob",
-    "vespo+otb(weights=on)",
-)
+    "clip+entropy", "clip+ess(base=measured)", "clip+psis", "decoupled(proximal=loglinear)", "gepo(scope=batch)",
+    "reinforce+opob(scope=batch)", "tis+seq-mean-token-sum-norm", "vcpo(baseline=group)", "vcpo+otb", "vcpo:paper",
+    "vespo+opob", "vespo+otb(weights=on)",
+)  # fmt: skip
 
 
 def supported(refused: Callable[[Locality], bool]) -> list[str]:

@@ -17,15 +17,9 @@ SUFFIXES = (
     "+seq-mean-token-sum-norm(horizon=11,empty=counted)",
 )
 VARIANTS = (
-    "reinforce+kl",
-    "reinforce+opsm",
-    "clip+tis(cap=3)",
-    "cispo+icepop",
-    "decoupled(proximal=behavior)",
-    "rec(mask=one-side)",
-    "tis(level=token)",
-    "clip(high=0.28)+veto",
-)
+    "reinforce+kl", "reinforce+opsm", "clip+tis(cap=3)", "cispo+icepop", "decoupled(proximal=behavior)",
+    "rec(mask=one-side)", "tis(level=token)", "clip(high=0.28)+veto",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

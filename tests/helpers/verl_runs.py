@@ -68,21 +68,12 @@ def save_model(folder: Path, seed: int = 0) -> Path:
 def config(folder: Path, method: str | None, mode: str = "vcpo_bench", *overrides: str) -> Any:
     """The whole configuration of verl, with its defaults."""
     chosen = [
-        "algorithm.adv_estimator=grpo",
-        f"trainer.v1.trainer_mode={mode}",
-        f"trainer.default_local_dir={folder}/run",
-        "trainer.logger=[]",
-        "trainer.val_before_train=False",
-        "trainer.test_freq=-1",
-        "trainer.save_freq=-1",
-        "trainer.n_gpus_per_node=1",
-        f"data.train_batch_size={PROMPTS}",
-        f"data.max_response_length={LENGTH}",
-        f"actor_rollout_ref.rollout.n={RESPONSES}",
-        f"actor_rollout_ref.actor.ppo_mini_batch_size={PROMPTS}",
-        "actor_rollout_ref.rollout.calculate_log_probs=True",
-        *overrides,
-    ]
+        "algorithm.adv_estimator=grpo", f"trainer.v1.trainer_mode={mode}", f"trainer.default_local_dir={folder}/run",
+        "trainer.logger=[]", "trainer.val_before_train=False", "trainer.test_freq=-1", "trainer.save_freq=-1",
+        "trainer.n_gpus_per_node=1", f"data.train_batch_size={PROMPTS}", f"data.max_response_length={LENGTH}",
+        f"actor_rollout_ref.rollout.n={RESPONSES}", f"actor_rollout_ref.actor.ppo_mini_batch_size={PROMPTS}",
+        "actor_rollout_ref.rollout.calculate_log_probs=True", *overrides,
+    ]  # fmt: skip
     if method is not None:
         chosen.append(f'actor_rollout_ref.actor.policy_loss.loss_mode="vcpo_bench:{method}"')
     with initialize_config_module("verl.trainer.config", version_base=None):

@@ -30,20 +30,9 @@ def exactly(make_rows: Make, logs: list[float], advantage: list[float]) -> Batch
 # -- no advantage is neither side of a clip ---------------------------------------------------------------------------
 
 SIDED = (
-    "clip",
-    "ctpo",
-    "aspo",
-    "bapo",
-    "m2po",
-    "gmpo",
-    "gspo",
-    "gspo-token",
-    "minpro",
-    "two-sided(delta=90)",
-    "sat",
-    "cppo",
-    "bandpo",
-)
+    "clip", "ctpo", "aspo", "bapo", "m2po", "gmpo", "gspo", "gspo-token", "minpro", "two-sided(delta=90)", "sat",
+    "cppo", "bandpo",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SIDED)

@@ -13,26 +13,10 @@ from vcpo_bench.methods.core.masking import gate, within
 
 Make = Callable[..., Batch]
 BY_ROW = [
-    "aipo",
-    "clip",
-    "clip+entropy",
-    "clip+icepop",
-    "clip(nonfinite=zero)",
-    "dual-clip",
-    "drpo",
-    "gbpo",
-    "icepop",
-    "icepop+veto",
-    "negatives-cap",
-    "rec",
-    "reinforce",
-    "rollout-is",
-    "spo",
-    "tis",
-    "token-tis",
-    "token-tis(low=0.9,cap=1.1)+kl(kind=k2)",
-    "two-sided",
-]
+    "aipo", "clip", "clip+entropy", "clip+icepop", "clip(nonfinite=zero)", "dual-clip", "drpo", "gbpo", "icepop",
+    "icepop+veto", "negatives-cap", "rec", "reinforce", "rollout-is", "spo", "tis", "token-tis",
+    "token-tis(low=0.9,cap=1.1)+kl(kind=k2)", "two-sided",
+]  # fmt: skip
 """What one row gets depends on the rewards of its group and nothing else, up to N."""
 
 

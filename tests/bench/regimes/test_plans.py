@@ -19,18 +19,9 @@ from vcpo_bench.errors import UsageError
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "plans.json").read_text())
 SHAPE = CellShape(seed=0, prompts=4, responses=2, tokens=12)
 EXPRESSIONS = [
-    "fifo",
-    "fifo(fill=hold)",
-    "minibatch",
-    "minibatch(epochs=2)",
-    "random",
-    "random(geometric,unit=trajectory)",
-    "random(two-point)",
-    "random(trace=[0 5 2])",
-    "inflight",
-    "inflight(every=6)",
-    "replay",
-]
+    "fifo", "fifo(fill=hold)", "minibatch", "minibatch(epochs=2)", "random", "random(geometric,unit=trajectory)",
+    "random(two-point)", "random(trace=[0 5 2])", "inflight", "inflight(every=6)", "replay",
+]  # fmt: skip
 
 
 def schedule(regime: str, staleness: int, shape: CellShape = SHAPE) -> StalenessSchedule:

@@ -24,20 +24,12 @@ pytestmark = pytest.mark.usefixtures("no_evaluations")
 
 VIRTUAL = "async(clock=virtual,sampler=1.5,straggler=0.1,slots=2"
 EXPRESSIONS = [
-    "fifo(engine_noise=0.1,publish_every=2)",
-    "minibatch",
-    "minibatch(epochs=2)",
-    "inflight",
-    "inflight(cache=recompute)",
-    "inflight(every=9,engine_noise=int8)",
-    "inflight(cache=recompute,mask_replay=on,top_p=0.8)",
-    "fifo(mask_replay=on,publish_every=2,top_k=3)",
-    "random",
-    "random(geometric,unit=trajectory)",
-    "random(mask_replay=on,top_p=0.9,unit=trajectory)",
-    "random(trace=[0 2 3 1])",
-    "replay",
-]
+    "fifo(engine_noise=0.1,publish_every=2)", "minibatch", "minibatch(epochs=2)", "inflight",
+    "inflight(cache=recompute)", "inflight(every=9,engine_noise=int8)",
+    "inflight(cache=recompute,mask_replay=on,top_p=0.8)", "fifo(mask_replay=on,publish_every=2,top_k=3)", "random",
+    "random(geometric,unit=trajectory)", "random(mask_replay=on,top_p=0.9,unit=trajectory)",
+    "random(trace=[0 2 3 1])", "replay",
+]  # fmt: skip
 
 
 def trainer(regime: str, staleness: int = 3, method: str = "clip", **more: object) -> Trainer:

@@ -110,19 +110,9 @@ def test_fork_on_the_command_line(
     monkeypatch.setattr(local, "run_jobs", in_process)
     parent = recorded_model()
     asked = (
-        "lab",
-        "fork",
-        parent.folder,
-        "--at",
-        AT,
-        "--methods",
-        "vespo",
-        "--out",
-        tmp_path / "fork",
-        "--model",
-        model,
+        "lab", "fork", parent.folder, "--at", AT, "--methods", "vespo", "--out", tmp_path / "fork", "--model", model,
         "-q",
-    )
+    )  # fmt: skip
     forked = call(*map(str, asked))
     assert forked.exit_code == 0, forked.output
     assert "2 updates replayed from the checkpoint at 2, bit-identical to the record" in forked.output

@@ -41,15 +41,9 @@ def test_curves_of_cells_without_a_table_say_so(results: Results) -> None:
 def dots(lines: list[str]) -> np.ndarray:
     """Braille lines back to a boolean picture, row 0 on top."""
     bits = (
-        (0, 0, 0x01),
-        (1, 0, 0x02),
-        (2, 0, 0x04),
-        (3, 0, 0x40),
-        (0, 1, 0x08),
-        (1, 1, 0x10),
-        (2, 1, 0x20),
+        (0, 0, 0x01), (1, 0, 0x02), (2, 0, 0x04), (3, 0, 0x40), (0, 1, 0x08), (1, 1, 0x10), (2, 1, 0x20),
         (3, 1, 0x80),
-    )
+    )  # fmt: skip
     picture = np.zeros((4 * len(lines), 2 * len(lines[0])), dtype=bool)
     for y, line in enumerate(lines):
         for x, letter in enumerate(line):
