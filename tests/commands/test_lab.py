@@ -83,13 +83,6 @@ def test_the_help_says_that_an_analysis_takes_parameters() -> None:
     assert "compare(replications=500)" in " ".join(call("lab", "analyze", "--help").output.split())
 
 
-def test_an_unknown_analysis_is_one_line_with_the_closest(finished: Path) -> None:
-    result = call("lab", "analyze", "colapse", str(finished))
-    assert result.exit_code == 2
-    assert result.stderr.startswith("error: unknown analysis 'colapse'; did you mean collapse")
-    assert result.stderr.count("\n") == 1
-
-
 def test_what_cannot_be_answered_is_counted_after_what_can(finished: Path) -> None:
     *known, counted = call("lab", "analyze", "collapse", str(finished)).stdout.splitlines()
     assert known[0].startswith("Outcomes of ")

@@ -73,20 +73,14 @@ def test_a_lag_as_long_as_the_run_is_allowed_with_a_warning() -> None:
     ("flags", "said"),
     [
         (["--methods", "vcop"], "vcpo"),
-        (["--methods", "clip(hihg=0.3)"], "high"),
         (["--methods", "clip(high=0.3"], ">>>"),
-        (["--methods", "clip(high=two)"], "two"),
         (["--methods", ","], "--methods"),
         (["--methods", "clip(anchor=proximal)"], "proximal"),
         (["--task", "chian"], "chain"),
-        (["--task", "chain(n=0)"], "n=0"),
         (["--staleness", "-1"], "-1"),
         (["--staleness", "1.5"], "1.5"),
-        (["--staleness", "many"], "many"),
         (["--lr", "nan"], "nan"),
         (["--lr", "0"], "positive"),
-        (["--lr", "inf"], "inf"),
-        (["--seeds", "0"], "--seeds 0"),
         (["--steps", "0"], "--steps 0"),
         (["--prompts", "-3"], "-3"),
         (["--record", "all"], "diagnostics"),
@@ -106,14 +100,10 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path: Path, flags: list
     assert not (tmp_path / "out").exists()
 
 
-def test_unwritable_and_foreign_folders(tmp_path: Path) -> None:
+def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").touch()
     assert "holds other files" in call(*RUN, "--out", str(tmp_path / "thesis")).stderr
-    (tmp_path / "file").touch()
-    result = call(*RUN, "--out", str(tmp_path / "file" / "deep"))
-    assert result.exit_code == 2
-    assert "is a file; choose another folder" in result.stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])

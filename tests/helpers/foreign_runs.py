@@ -1,6 +1,7 @@
 """Synthetic runs with a planted cause, under our columns, and their export under the names of other trainers."""
 
 import json
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -213,3 +214,11 @@ def write_jsonl(path: Path, rows: list[dict[str, float]], first: int = 0) -> Pat
     lines = [json.dumps({"step": first + number, **row}) for number, row in enumerate(rows)]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def event(step: int, tag: str, value: float) -> bytes:
+    """A TensorBoard record with one scalar."""
+    entry = b"\x0a" + bytes([len(tag)]) + tag.encode() + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + bytes([len(entry)]) + entry
+    data = b"\x09" + struct.pack("<d", 1.0) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
+    return struct.pack("<QI", len(data), 0) + data + struct.pack("<I", 0)

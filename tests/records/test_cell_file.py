@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vcpo_bench.analysis.results import load
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.records.cell_file import read_cell_file
 from vcpo_bench.records.steps import STEPS
@@ -67,22 +66,3 @@ def test_a_column_of_another_kind_is_damage(tmp_path: Path, values: list[Any]) -
         return
     with pytest.raises(DamagedResultError, match="in the column 'ess_ratio', not float"):
         read_table_file(path, STEPS)
-
-
-def test_one_wrong_cell_is_named_and_the_others_are_read(tmp_path: Path, make_results: Any) -> None:
-    folder = make_results(tmp_path, methods=("vcpo",), lags=(1,), seeds=(0,), steps=20)
-    first, second, *_ = sorted((folder / "cells").iterdir())
-    facts = json.loads((first / "cell.json").read_text())
-    facts["config"]["lr"] = "fast"
-    (first / "cell.json").write_text(json.dumps(facts))
-    evals = pq.read_table(second / "evals.parquet")
-    place = evals.column_names.index("greedy_reward")
-    pq.write_table(evals.set_column(place, "greedy_reward", pa.array(["x"] * len(evals))), second / "evals.parquet")
-    results = load(folder)
-    assert second.name not in set(results.evals["key"])
-    assert len(results.evals)
-    assert {problem.key: problem.what for problem in results.problems} == {
-        first.name: "has config.lr = 'fast', not a number above 0; run the grid again to replace it",
-        second.name: "has string in the column 'greedy_reward', not float; "
-        "its cell is left out of every figure that needs it",
-    }

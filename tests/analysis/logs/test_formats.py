@@ -3,12 +3,12 @@
 import csv
 import json
 import sqlite3
-import struct
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign_runs import event
 
 from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.logs.names import frameworks
@@ -124,14 +124,6 @@ def test_the_newest_checkpoint_of_a_trainer_holds_the_whole_history(tmp_path: Pa
     assert run.framework == "trl"
     assert run.last_step == 9
     assert any("NaN" in note for note in run.notes)
-
-
-def event(step: int, tag: str, value: float) -> bytes:
-    """A TensorBoard record with one scalar."""
-    entry = b"\x0a" + bytes([len(tag)]) + tag.encode() + b"\x15" + struct.pack("<f", value)
-    summary = b"\x0a" + bytes([len(entry)]) + entry
-    data = b"\x09" + struct.pack("<d", 1.0) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
-    return struct.pack("<QI", len(data), 0) + data + struct.pack("<I", 0)
 
 
 def test_tensorboard_and_a_truncated_event_file(tmp_path: Path) -> None:

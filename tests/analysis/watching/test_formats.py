@@ -5,12 +5,12 @@ import io
 import json
 import shutil
 import sqlite3
-import struct
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from foreign_runs import event
 
 from vcpo_bench.analysis.results import load
 from vcpo_bench.analysis.watching import Follower
@@ -36,14 +36,6 @@ def grown(kind: str, steps: int) -> bytes:
         history = [{"step": step, "reward": 0.5, "frac_reward_zero_std": 0.1} for step in range(steps)]
         return json.dumps({"log_history": history}).encode()
     return b"".join(event(step, "critic/score/mean", 0.5) + event(step, "actor/lr", 1e-6) for step in range(steps))
-
-
-def event(step: int, tag: str, value: float) -> bytes:
-    """A TensorBoard record with one scalar."""
-    entry = b"\x0a" + bytes([len(tag)]) + tag.encode() + b"\x15" + struct.pack("<f", value)
-    summary = b"\x0a" + bytes([len(entry)]) + entry
-    data = b"\x09" + struct.pack("<d", 1.0) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
-    return struct.pack("<QI", len(data), 0) + data + struct.pack("<I", 0)
 
 
 @pytest.mark.parametrize(
