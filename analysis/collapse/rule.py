@@ -39,15 +39,8 @@ Kind = Literal[
     "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable"
 ]
 KINDS: tuple[Kind, ...] = (
-    "healthy",
-    "stall",
-    "transient dip",
-    "collapse with rebound",
-    "collapse",
-    "nan",
-    "stopped",
-    "not applicable",
-)
+    "healthy", "stall", "transient dip", "collapse with rebound", "collapse", "nan", "stopped", "not applicable",
+)  # fmt: skip
 FAILURES: tuple[Kind, ...] = ("collapse", "collapse with rebound", "nan")
 """The events that count as failure, in survival curves and failure rates."""
 UNDECIDED: tuple[Kind, ...] = ("stopped", "not applicable")

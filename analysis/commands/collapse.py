@@ -21,19 +21,9 @@ from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing, own_ke
 from vcpo_bench.analysis.results import GROUP, Results
 
 _EVENTS = [
-    "key",
-    *GROUP,
-    "seed",
-    "status",
-    "event",
-    "onset",
-    "lag_at_onset",
-    "lowest",
-    "final",
-    "falls",
-    "unresolved",
+    "key", *GROUP, "seed", "status", "event", "onset", "lag_at_onset", "lowest", "final", "falls", "unresolved",
     "ended_nan",
-]
+]  # fmt: skip
 
 
 def analyze_collapse(results: Results) -> Findings:

@@ -34,36 +34,18 @@ from vcpo_bench.analysis.monitoring.calibration import load_calibrations, load_v
 from vcpo_bench.analysis.series import first_long_streak
 
 CAUSES: tuple[Callable[[Story], Cause | None], ...] = (
-    lost_support,
-    part_of_the_reward,
-    resume,
-    lag_and_weights,
-    engine_gap,
-    gradient,
-    length,
-    entropy,
-    reference,
-    zero_variance,
-    train_eval_gap,
-    silent_anchor,
-)
+    lost_support, part_of_the_reward, resume, lag_and_weights, engine_gap, gradient, length, entropy, reference,
+    zero_variance, train_eval_gap, silent_anchor,
+)  # fmt: skip
 
 DECISIVE = (LOST_SUPPORT, PART_LOST)
 """Causes that explain all other signs, whichever of these came first."""
 
 WANTED = (
-    ("eval_reward",),
-    ("entropy",),
-    ("grad_norm",),
-    ("length_mean",),
-    ("truncated_share",),
-    ("zero_variance_share", "reward_std"),
-    ("kl_mu_theta_k3", "kl_mu_theta_k1"),
-    ("logp_gap", "prob_gap"),
-    ("weight_mean", "chi2_seq"),
-    ("ess_ratio",),
-    ("lag_mean", "lag_max"),
-)
+    ("eval_reward",), ("entropy",), ("grad_norm",), ("length_mean",), ("truncated_share",),
+    ("zero_variance_share", "reward_std"), ("kl_mu_theta_k3", "kl_mu_theta_k1"), ("logp_gap", "prob_gap"),
+    ("weight_mean", "chi2_seq"), ("ess_ratio",), ("lag_mean", "lag_max"),
+)  # fmt: skip
 """What the causes need; of each line, one column is enough."""
 
 

@@ -7,16 +7,6 @@ from vcpo_bench.bench.tasks.environment_task import EnvironmentTask
 from vcpo_bench.bench.tasks.token_task import TokenTask, integers, token_task
 
 __all__ = [
-    "HELD_OUT",
-    "TASKS",
-    "Demonstrations",
-    "EnvironmentTask",
-    "NamedTask",
-    "Reply",
-    "Task",
-    "TokenTask",
-    "Turn",
-    "integers",
-    "per_response",
-    "token_task",
-]
+    "HELD_OUT", "TASKS", "Demonstrations", "EnvironmentTask", "NamedTask", "Reply", "Task", "TokenTask", "Turn",
+    "integers", "per_response", "token_task",
+]  # fmt: skip

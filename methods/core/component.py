@@ -8,15 +8,8 @@ from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.naming.component import Component
 
 SLOTS = (
-    "admission",
-    "baseline",
-    "method",
-    "weight",
-    "mask",
-    "regularizer",
-    "aggregation",
-    "step",
-)
+    "admission", "baseline", "method", "weight", "mask", "regularizer", "aggregation", "step",
+)  # fmt: skip
 """The slots of a method, in the order they act."""
 
 

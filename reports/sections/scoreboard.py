@@ -21,19 +21,8 @@ from vcpo_bench.reports.sections.analysis_blocks import statements
 from vcpo_bench.reports.study import ComparisonSetting, Curves, Series, Study
 
 _HEADINGS = [
-    "task",
-    "lr",
-    "lag",
-    "method",
-    "seeds",
-    "final reward",
-    "95%",
-    "best",
-    "95%",
-    "ESS",
-    "collapsed",
-    "not completed",
-]
+    "task", "lr", "lag", "method", "seeds", "final reward", "95%", "best", "95%", "ESS", "collapsed", "not completed",
+]  # fmt: skip
 
 
 def blocks(study: Study, ledger: Ledger) -> list[Block]:

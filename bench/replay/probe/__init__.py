@@ -5,11 +5,5 @@ from vcpo_bench.bench.replay.probe.point import ProbePoint, probe_point
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_probe
 
 __all__ = [
-    "ProbePoint",
-    "ProbeSpec",
-    "check_probe",
-    "default_path",
-    "probe_cell",
-    "probe_point",
-    "run_probe",
-]
+    "ProbePoint", "ProbeSpec", "check_probe", "default_path", "probe_cell", "probe_point", "run_probe",
+]  # fmt: skip

@@ -12,17 +12,8 @@ _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\s+|.", re.DOTALL)
 _PLAIN_ROOT = re.compile(r"(?<![\\A-Za-z])sqrt(?=\s*[({\d])")
 _CHOICE = re.compile(r"\A\((.)\)\Z")  # the C of (C)
 _SIZES = (
-    r"\left",
-    r"\right",
-    r"\big",
-    r"\Big",
-    r"\bigl",
-    r"\bigr",
-    r"\Bigl",
-    r"\Bigr",
-    r"\displaystyle",
-    r"\textstyle",
-)
+    r"\left", r"\right", r"\big", r"\Big", r"\bigl", r"\bigr", r"\Bigl", r"\Bigr", r"\displaystyle", r"\textstyle",
+)  # fmt: skip
 _FONTS = (r"\mathbf", r"\boldsymbol", r"\bm", r"\boxed", r"\fbox", r"\limits")
 _SPACES = (r"\,", r"\;", r"\:", r"\!", "\\ ", r"\quad", r"\qquad", "~")
 _MARKS = ("$", r"\$", r"\(", r"\)", r"\[", r"\]", "%", r"\%", r"\degree", "\N{DEGREE SIGN}", "\N{EURO SIGN}")
