@@ -6,6 +6,7 @@ Python looks for modules there first when it is started with `-m` or `-c`, for t
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,3 +31,20 @@ def safe_path() -> Iterator[None]:
             del os.environ[SAFE_PATH]
         else:
             os.environ[SAFE_PATH] = before
+
+
+LEFT_TO_THE_PARENT = frozenset({signal.SIGINT, signal.SIGTERM})
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Block both signals inside the block: a child started there never receives them, also while it imports.
+
+    A terminal or a scheduler sends them to the whole process group, but only the parent may react; a child ends with
+    its parent. What arrives meanwhile reaches the parent when the block ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

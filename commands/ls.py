@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import Plugins
-from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.options import Plugins, load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import longest_response
-from vcpo_bench.bench.children import shielded
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
-from vcpo_bench.bench.python_processes import command_of
+from vcpo_bench.bench.python_processes import command_of, shielded
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 
 HANG_SECONDS = 10.0

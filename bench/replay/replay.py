@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.cells.cell_store import KEPT, numbered
+from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
@@ -126,3 +127,14 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def weights_of(policy: Policy, others: Mapping[str, Tensor]) -> Iterator[None]:
+    """Give the policy other trained weights inside the block; frozen weights are never copied."""
+    own = {name: tensor.to("cpu", copy=True) for name, tensor in policy.trained_state().items()}
+    policy.load_trained(others)
+    try:
+        yield
+    finally:
+        policy.load_trained(own)

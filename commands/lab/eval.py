@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import EXECUTION, Plugins, RecordedModel
-from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.options import EXECUTION, Plugins, RecordedModel, load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
 

@@ -15,8 +15,8 @@ from vcpo_bench.commands.support.options import (
     RecordedStart,
     ReplayDevice,
     Wait,
+    load_plugins,
 )
-from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.scoreboard import show_scoreboard
 from vcpo_bench.commands.support.verb import Verb

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import EXECUTION, LANGUAGE_MODEL, Plugins
-from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.options import EXECUTION, LANGUAGE_MODEL, Plugins, load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.records.settings import CellSettings

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import Plugins, RecordedModel, RecordedStart, ReplayDevice
+from vcpo_bench.commands.support.options import Plugins, RecordedModel, RecordedStart, ReplayDevice, load_plugins
 from vcpo_bench.commands.support.outputs import check_file
-from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError

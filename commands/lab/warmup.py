@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins
+from vcpo_bench.commands.support.options import LANGUAGE_MODEL, Plugins, load_plugins
 from vcpo_bench.commands.support.outputs import check_folder
-from vcpo_bench.commands.support.plugins import load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Verb
 from vcpo_bench.errors import UsageError

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import Plugins
-from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.options import Plugins, load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Verb
 

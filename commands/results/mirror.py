@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Plugins
-from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Plugins, load_plugins
 from vcpo_bench.commands.support.verb import Verb
 
 

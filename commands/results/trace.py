@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins
-from vcpo_bench.commands.support.plugins import load_plugins
+from vcpo_bench.commands.support.options import DEFAULT_OUT, Folders, Plugins, load_plugins
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
 

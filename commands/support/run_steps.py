@@ -61,8 +61,8 @@ def read_means(how: ExecutionOptions) -> Means:
     """
     from vcpo_bench.bench.cells.flag_values import every
     from vcpo_bench.commands.support.launching import read_launcher
+    from vcpo_bench.commands.support.options import load_plugins
     from vcpo_bench.commands.support.outputs import check_folder
-    from vcpo_bench.commands.support.plugins import load_plugins
     from vcpo_bench.commands.support.tracking import read_trackers
 
     check_folder("--out", how.out)

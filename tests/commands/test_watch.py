@@ -1,5 +1,6 @@
 """`vcpo-bench watch` beside a process that writes the log."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 import pytest
 from command_line import call
 from foreign_runs import planted, rows_of, write_jsonl
-from log_writers import writer
 
 
 def test_a_growing_log_raises_each_alarm_once_until_ctrl_c(tmp_path: Path) -> None:
@@ -119,3 +119,25 @@ def test_bad_input_is_one_line(
     assert result.exit_code == 2, result.output
     assert said in result.output.replace("\n", "")
     assert "Traceback" not in result.output
+
+
+WRITER = """
+import json, os, sys, time
+path, rows, go = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
+with open(path, "a") as file:
+    for step, row in enumerate(rows):
+        while step == 20 and not os.path.exists(go):
+            time.sleep(0.01)
+        line = json.dumps({"step": step, "data": row}) + "\\n"
+        for part in (line[:40], line[40:]):
+            file.write(part)
+            file.flush()
+            time.sleep(0.002)
+"""
+
+
+def writer(log: Path, rows: list[dict[str, float]], go: Path) -> subprocess.Popen[bytes]:
+    """Writes verl's file log: 20 rows at once, the others when the file `go` is there."""
+    given = log.with_suffix(".rows")
+    given.write_text(json.dumps(rows))
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(log), str(given), str(go)])

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from one_at_a_time import most_inside
 
 from vcpo_bench.files import claims
 from vcpo_bench.files.claim_files import PREFIX, claim_path
@@ -263,3 +265,27 @@ def test_only_processes_of_this_machine_count_as_gone() -> None:
     assert replace(ours, started="1").is_gone, "another process has its number now"
     assert not replace(ours, pid=ended.pid, machine="elsewhere").is_gone
     assert replace(ours, host="elsewhere").described() == f"process {os.getpid()} on elsewhere"
+
+
+def most_inside(lock: Callable[[], AbstractContextManager[Any]]) -> int:
+    """Four threads that enter a lock three times each.
+
+    Args:
+        lock: Makes the lock that a thread enters.
+    """
+    inside, most = [0], [0]
+
+    def work() -> None:
+        for _ in range(3):
+            with lock():
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                time.sleep(0.002)
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return most[0]

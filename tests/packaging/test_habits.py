@@ -1,7 +1,9 @@
 """What stands beside the code says the same as the code."""
 
 import ast
+import os
 import re
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -62,3 +64,15 @@ def test_a_forge_runs_what_must_pass() -> None:
         assert command in steps
     assert ".ci/lanes.py run-due" in script
     assert ".ci/lanes.py due --json" in steps
+
+
+def test_there_is_a_link_for_every_room_and_module() -> None:
+    tool = runpy.run_path(str(REPOSITORY / "tools" / "link_types.py"))
+    assert tool["present"]() == tool["wanted"](), "run: python tools/link_types.py"
+
+
+def test_following_the_links_ends() -> None:
+    for folder, names, _ in os.walk(REPOSITORY / ".types", followlinks=True):
+        for name in names:
+            real = (Path(folder) / name).resolve()
+            assert not Path(folder).resolve().is_relative_to(real), f"{folder}/{name} leads back to {real}"

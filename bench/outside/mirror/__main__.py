@@ -14,8 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
-from vcpo_bench.bench.outside.mirror.limits import LOOK_SECONDS
+from vcpo_bench.bench.outside.mirror.follow import LOOK_SECONDS, MirrorSettings, TrackerMirror
 
 
 def main() -> None:

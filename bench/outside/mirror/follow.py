@@ -28,6 +28,19 @@ from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records import CELL_FILE, CELLS, EVALS_FILE, EVENTS_FILE, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
 
+
+def _seconds(name: str, default: str) -> float:
+    return float(os.environ.get(f"VCPO_BENCH_MIRROR_{name}_SECONDS", default))
+
+
+LOOK_SECONDS = _seconds("LOOK", "3")
+"""Seconds between two updates from the results folder."""
+PATIENCE_SECONDS = _seconds("PATIENCE", "60")
+"""Seconds without a heartbeat after which, once the run is over, the mirror is killed."""
+INTERRUPTED_SECONDS = 1.0
+"""The same after an interrupted run: when it resumes, so does the mirror."""
+
+
 Metrics = dict[str, Any]
 
 

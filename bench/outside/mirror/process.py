@@ -20,8 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from vcpo_bench.bench.cells.results_folder import ended_keys
-from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror
-from vcpo_bench.bench.outside.mirror.limits import INTERRUPTED_SECONDS, PATIENCE_SECONDS
+from vcpo_bench.bench.outside.mirror.follow import INTERRUPTED_SECONDS, PATIENCE_SECONDS, MirrorSettings, TrackerMirror
 from vcpo_bench.bench.outside.trackers.catalog import Tracker
 from vcpo_bench.bench.python_processes import command_of
 from vcpo_bench.errors import UsageError

@@ -16,12 +16,11 @@ from vcpo_bench.bench.cells.parquet_table import RecordTable
 from vcpo_bench.bench.feeding.batch_generator import BatchGenerator
 from vcpo_bench.bench.policies.base import Policy
 from vcpo_bench.bench.regimes import Order
-from vcpo_bench.bench.replay.other_weights import weights_of
 from vcpo_bench.bench.replay.probe.point import ProbePoint, Row, probe_point
 from vcpo_bench.bench.replay.probe.spec import ProbeSpec, check_memory, check_probe
 from vcpo_bench.bench.replay.probe.updates import Estimators
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
-from vcpo_bench.bench.replay.replay import Replay, one_thread
+from vcpo_bench.bench.replay.replay import Replay, one_thread, weights_of
 from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
 from vcpo_bench.bench.training.trainer import Trainer

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.base import Policy
-from vcpo_bench.bench.replay.other_weights import weights_of
+from vcpo_bench.bench.replay.replay import weights_of
 from vcpo_bench.bench.replay.verify.findings import Gaps, VersionVerdict, explained, judge
 from vcpo_bench.bench.replay.verify.gaps import gaps_under
 from vcpo_bench.bench.streams import uniforms

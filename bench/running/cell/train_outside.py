@@ -18,8 +18,7 @@ from vcpo_bench.bench.cells.cell_store import CHECKPOINT, CellStore, numbered
 from vcpo_bench.bench.cells.config import plugins_of
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.children import LEFT_TO_THE_PARENT
-from vcpo_bench.bench.python_processes import SAFE_PATH
+from vcpo_bench.bench.python_processes import LEFT_TO_THE_PARENT, SAFE_PATH
 from vcpo_bench.bench.running.cell.ending import describe_checkpoint
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS
 from vcpo_bench.bench.trainers.catalog import OutsideTrainer

@@ -12,8 +12,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from vcpo_bench.bench.children import shielded
-from vcpo_bench.bench.python_processes import safe_path
+from vcpo_bench.bench.python_processes import safe_path, shielded
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS, CellJob
 from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool.heartbeat import POLL_SECONDS, Heartbeat, RunningClock

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from vcpo_bench.bench.cells.grid_spec import GridSpec
-from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model
+from vcpo_bench.bench.policies.hf.create import CHARACTERS, character_tokenizer, new_model, shape_for
 from vcpo_bench.bench.policies.hf.new_model_spec import Llama, read_new_model
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.tasks.text.bound import BoundTask
@@ -176,3 +176,9 @@ def test_settings_that_cannot_be_used_are_named(tmp_path: Path, settings: dict[s
 def test_a_folder_that_holds_no_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"config\.json"):
         shared({"model": str(tmp_path)})
+
+
+def test_the_sizes_that_the_pages_of_the_studies_name() -> None:
+    assert shape_for(1e6) == (4, 144, 16)
+    assert shape_for(3e5, 32) == (2, 96, 32)
+    assert shape_for(1e5)[:2] == (2, 64)
