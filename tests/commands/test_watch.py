@@ -104,7 +104,7 @@ def test_a_command_that_fails_is_said_and_ends_with_3(tmp_path: Path) -> None:
             "nothing could be read within 0.1 seconds: none.jsonl does",
         ),
         (["x.pkl"], "loading one executes code"),
-        (["x.jsonl", "--framework", "nobody"], "choose one of areal"),
+        (["x.jsonl", "--framework", "nobody"], "known: areal"),
         (["x.jsonl", "--map", "rewards=a"], "no such column"),
         (["x.jsonl", "--calibration", "none.json"], "cannot be read"),
         (["x.jsonl", "--every", "0"], "--every"),
