@@ -18,10 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "results" / "gpu-carried"
 """Ignored by git; a folder per Python version in it."""
-TRL = ("trl==1.16.0", "datasets==5.2.0", "dill==0.4.1", "multiprocess==0.70.19")
-"""For the gradients in TRL's trainer; what else TRL needs is there with transformers."""
 GGUF = ("gguf==0.19.0",)
-"""transformers reads the carried weights with it."""
+"""transformers reads the weights of stage 2 with it."""
 PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64")
 
 
@@ -50,7 +48,7 @@ def fetch(python: str) -> Path:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", wheels]
         command += ["--implementation", "cp", "--python-version", python]
         command += [word for name in PLATFORMS for word in ("--platform", name)]
-        subprocess.run([*command, "--no-deps", *TRL, *GGUF], check=True)
+        subprocess.run([*command, "--no-deps", *GGUF], check=True)
         for wheel in Path(wheels).iterdir():
             with zipfile.ZipFile(wheel) as file:
                 file.extractall(out)

@@ -1,6 +1,6 @@
 """Everything this project wants to know from a GPU, in calls of at most nine minutes.
 
-    python tests/gpu/day.py --stage 1 --out gpu-day       # then 2 to 7; the same call continues what is left
+    python tests/gpu/day.py --stage 1 --out gpu-day       # docs/gpu.md has the order; the same call continues
     python tests/gpu/day.py --summary --out gpu-day       # the tables, in Markdown
     python tests/gpu/day.py --tables DIR --out gpu-day    # as CSV files
     python tests/gpu/day.py --stage all --device cpu --tiny --out day    # proves that it runs; numbers mean nothing
@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -28,7 +29,6 @@ import ledger
 import parts
 import stages
 import summary
-import tables
 from launch import Place, measure
 from stages import Step
 
@@ -49,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(summary.page(asked.out))
         return 0
     if asked.tables:
+        import tables  # with pandas, which nothing else here needs
+
         print(*tables.write(asked.out, asked.tables), sep="\n")
         return 0
     place = Place.of(asked.device, asked.tiny, asked.work)
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace, place: Place) -> tuple[list[str], list[str]]:
     """Names of the measurements that are left, and of those that failed."""
-    began = perf_counter()
+    began, bringing = perf_counter(), Lock()
     steps = [(stage, step) for stage in asked.stage for step in ledger.in_turn(stages.STAGES[stage], stage, place)]
 
     def carried_out(stage: int, step: Step, beside: int) -> tuple[str, str]:
@@ -71,7 +73,10 @@ def _run(asked: argparse.Namespace, place: Place) -> tuple[list[str], list[str]]
         if seconds < SHORTEST:
             return step.name, "unfinished"
         status = measure(step, stage, place, seconds, beside)
-        print(f"{step.name}: {status}, {perf_counter() - began:.0f} s", flush=True)
+        facts = ledger.read(ledger.path_of(place.folder, stage, step.name))
+        print(f"{step.name}: {status}, {perf_counter() - began:.0f} s", *summary.section(facts), sep="\n", flush=True)
+        with bringing:  # at once: this call may be killed
+            home.bring(place, asked.out)
         return step.name, status
 
     untimed = [each for each in steps if not each[1].timed]
@@ -92,7 +97,7 @@ def _stages(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 7, several as 1,2, or all")
+    parser.add_argument("--stage", type=_stages, default="all", metavar="N", help="1 to 8, several as 1,2, or all")
     parser.add_argument("--out", type=Path, default=Path("gpu-day"), help="what comes home: a few small files")
     parser.add_argument("--home", type=Path, default=home.CARRIED, help="what earlier calls brought home")
     parser.add_argument("--work", type=Path, default=WORK, help="what stays on the machine between calls")

@@ -37,8 +37,7 @@ def write(path: Path, facts: dict[str, Any]) -> None:
 
 def in_turn(steps: list[Step], stage: int, place: Place) -> list[Step]:
     """What is not done, in order; what has failed before comes last."""
-    wanted = [step for step in steps if not (place.tiny and step.twin)]
-    found = [(step, read(path_of(place.folder, stage, step.name)).get("status")) for step in wanted]
+    found = [(step, read(path_of(place.folder, stage, step.name)).get("status")) for step in steps]
     left = [(step, status) for step, status in found if status not in DONE]
     return [step for step, status in sorted(left, key=lambda each: each[1] == "failed")]
 

@@ -11,10 +11,11 @@ import ledger
 
 def page(out: Path) -> str:
     """All measurements of a folder, stage by stage; those that did not end well say why, and what is known."""
-    return "\n".join(line for facts in ledger.measurements(out) for line in _section(facts))
+    return "\n".join(line for facts in ledger.measurements(out) for line in section(facts))
 
 
-def _section(facts: dict[str, Any]) -> Iterator[str]:
+def section(facts: dict[str, Any]) -> Iterator[str]:
+    """One measurement."""
     yield f"## Stage {facts['stage']}: {facts['name']}"
     yield ""
     where = facts.get("gpu", facts["device"])

@@ -131,9 +131,20 @@ def test_sizes_and_devices_are_kept_apart(faked: Path) -> None:
     assert [step.name for step in day.ledger.in_turn(stages.STAGES[2], 2, place(faked))] == ["stops"]
     for other in (place(faked, "cuda"), place(faked, tiny=False)):
         assert len(day.ledger.in_turn(stages.STAGES[2], 2, other)) == 2
-    stages.STAGES[2].append(Step("larger", "fakes:works", 300, twin=True))
-    counts = [len(day.ledger.in_turn(stages.STAGES[2], 2, place(faked, "mock", tiny))) for tiny in (True, False)]
-    assert counts == [2, 3]
+
+
+def test_what_is_measured_is_home_before_the_next_begins(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever ends the call early finds it."""
+    out, seen = faked / "out" / "gpu-day-cpu-tiny.json", list[list[str]]()
+
+    def measure(step: Step, stage: int, *_: object) -> str:
+        seen.append(list(records(faked)) if out.exists() else [])
+        recorded(faked, stage, step.name, status="ok")
+        return "ok"
+
+    monkeypatch.setattr(day, "measure", measure)
+    assert call(faked, "--stage", "2") == 0
+    assert seen == [[], ["stops"]]
 
 
 def test_the_summary_is_markdown(faked: Path, capsys: pytest.CaptureFixture[str]) -> None:

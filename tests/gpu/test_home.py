@@ -10,12 +10,14 @@ from safetensors.torch import load_file, save_file
 sys.path.insert(0, str(Path(__file__).parent))
 
 import home
+import kit
 import launch
 import ledger
 import parts
 import stages
 import start
 import tables
+from stages import study
 
 from studies import pages
 
@@ -114,6 +116,15 @@ def test_a_start_is_the_same_on_every_machine(tmp_path: Path) -> None:
     assert not found["w"][3].any()
     error = (found["w"].float() - weights["w"]).abs() / weights["w"].abs().amax(1, keepdim=True).clamp(min=1e-9)
     assert error.max() < 0.5 / 127 + 2**-8
+
+
+def test_cells_of_a_study_are_the_same_on_every_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left to free memory, the size of a pass, which is part of a cell's key, was another on a GPU of 80 GB."""
+    asked: list[object] = []
+    monkeypatch.setattr(study, "_carried", lambda work, name: work / name)
+    monkeypatch.setattr(study, "run_grid", lambda setup, results, summarize, *flags: asked.extend(flags) or {})
+    study.train(kit.Setup("cuda", False, tmp_path, lambda: 60.0), **stages.STAGES[7][0].arguments)
+    assert asked[asked.index("--micro-tokens") + 1] == 8192
 
 
 def test_results_make_a_page(tmp_path: Path) -> None:

@@ -87,10 +87,10 @@ def test_no_method_of_a_stack_is_left_out(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class SomeWays:
-    """Ways to get norms, one of which needs too much memory."""
+    """A step, and one with norms that needs too much memory."""
 
     def __init__(self, *_: object) -> None:
-        self.state, self.dropped = False, 0
+        self.state = False
 
     def make_state(self) -> None:
         self.state = True
@@ -99,26 +99,24 @@ class SomeWays:
         assert self.state
 
     def bookkeeping(self) -> None:
-        self.plain()
-
-    def micro_batch_of_one(self) -> None:
-        self.plain()
-
-    def second_backward(self) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
 
     def drop(self) -> None:
-        self.dropped += 1
+        self.state = False
 
 
-def test_a_way_without_enough_memory_leaves_the_numbers_of_the_others(
+def test_wrong_norms_and_too_little_memory_leave_the_other_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(norms, "Ways", SomeWays)
     monkeypatch.setattr(norms, "_network", lambda shape: torch.nn.Linear(2, 3))
-    with pytest.raises(kit.Failed, match="second_backward: OutOfMemoryError: CUDA out of memory") as raised:
-        norms.measure(setup(tmp_path), "100M", 512)
-    rows = {row["way"]: row for row in raised.value.result["ways"]}
-    assert ["seconds" in row for row in rows.values()] == [True, True, False, True]
-    assert "ratio" in rows["micro_batch_of_one"]
+    errors = dict.fromkeys(norms.TOLERANCES, 1e-7) | {"bfloat16 against one by one": float("nan")}
+    monkeypatch.setattr(norms, "_errors", lambda setup: dict(errors))
+    wanted = "bfloat16 against one by one: norms are off by nan; bookkeeping: OutOfMemoryError: CUDA out of memory"
+    with pytest.raises(kit.Failed, match=wanted) as raised:
+        norms.measure(setup(tmp_path))
+    found = raised.value.result
+    assert found["float32 against float64"] == 1e-7
+    rows = {row["way"]: row for row in found["ways"]}
+    assert ["seconds" in row for row in rows.values()] == [True, False]
     assert rows["plain"]["launches"] == rows["plain"]["waits"] == 0

@@ -1,4 +1,4 @@
-"""The seven stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
+"""The eight stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ class Step:
         seconds: Most seconds of one call; what takes longer is stopped, and what can continue does so in the next call.
             Tiny forms, which run on machines of any speed, have the whole call.
         arguments: See `entry`.
-        twin: Whether its tiny form is that of the measurement before, and left out.
         timed: Whether it measures time, and so has the machine to itself; the others run beside each other, first.
     """
 
@@ -23,7 +22,6 @@ class Step:
     entry: str
     seconds: float
     arguments: dict[str, str | int] = field(default_factory=dict)
-    twin: bool = False
     timed: bool = True
 
 
@@ -31,34 +29,14 @@ def _check(name: str, entry: str, seconds: float) -> Step:
     return Step(name, entry, seconds, timed=False)
 
 
-def _norms(size: str, tokens: int, twin: bool = True) -> Step:
-    return Step(f"norms-{size}-{tokens}", "stages.norms:measure", 120, {"size": size, "tokens": tokens}, twin=twin)
-
-
-def _training(size: str, task: str, twin: bool = True) -> Step:
-    name = f"{task.partition('(')[0]}-{size}"
-    return Step(name, "stages.language:train", 330, {"size": size, "task": task}, twin=twin)
-
-
-def _launches(model: str, way: str, seconds: float, twin: bool = True) -> Step:
-    arguments: dict[str, str | int] = {"model": model, "way": way}
-    return Step(f"launches-{model}-{way}", "stages.launches:measure", seconds, arguments, twin)
-
-
 STAGES: dict[int, list[Step]] = {
     1: [
-        _launches("smollm2", "default", 420, twin=False),
-        _launches("smollm2", "fused", 240, twin=False),
-        _launches("smollm2", "off", 90),
-        Step("tiny", "stages.tiny:measure", 60),
-        Step("together", "stages.together:measure", 90, {"model": "smollm2"}),
-        _launches("30M", "off", 60),
-        _launches("30M", "default", 150),
+        Step("launches", "stages.launches:measure", 150),
+        Step("update", "stages.tiny:measure", 60),
     ],
     2: [Step("readme", "stages.readme:train", 520)],
     3: [
         _check("equality", "stages.stack:equality", 90),
-        Step("sizes", "stages.stack:sizes", 120),
         Step("thousand", "stages.stack:thousand", 300),
         Step("cores", "stages.stack:cores_alone", 90),
         Step("diagram", "stages.stack:diagram", 330),
@@ -71,26 +49,13 @@ STAGES: dict[int, list[Step]] = {
         _check("clock", "stages.equality:clock", 60),
         _check("doctor", "stages.equality:doctor", 240),
     ],
-    5: [
-        _check("exactness", "stages.norms:exactness", 60),
-        _norms("135M", 60, twin=False),
-        _norms("100M", 512, twin=False),
-        _norms("100M", 2048),
-        _norms("1B", 512),
-        _norms("1B", 2048),
-        *(
-            Step(f"estimate-{way}", "stages.estimate:measure", 150, {"way": way})
-            for way in ("whole", "recomputed", "lora")
-        ),
-    ],
+    5: [Step("norms", "stages.norms:measure", 120)],
     6: [
-        *(Step(f"trl-{micro}", "stages.trl:gradients", 120, {"micro": micro}, timed=False) for micro in (1, 4)),
-        Step("sampling", "stages.language:sampling", 120),
-        _training("30M", "arithmetic", twin=False),
-        _training("100M", "countdown(numbers=3)"),
+        Step(f"estimate-{way}", "stages.estimate:measure", 150, {"way": way}) for way in ("whole", "recomputed", "lora")
     ],
-    7: [
-        Step(grid, "stages.study:train", 520, {"study": "smollm2-first", "grid": grid}, twin=grid != "synchronous")
-        for grid in ("synchronous", "lag_16")
+    7: [Step("lag_16", "stages.study:train", 520, {"study": "smollm2-first", "grid": "lag_16"})],
+    8: [
+        Step("fused", "stages.launches:fused", 300),
+        Step("together", "stages.together:measure", 150),
     ],
 }

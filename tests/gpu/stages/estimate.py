@@ -1,4 +1,4 @@
-"""Stage 5: what `--dry-run` says of memory and time, against cells of that size that train here."""
+"""Stage 6: what `--dry-run` says of memory and time, against cells of that size that train here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Stage 1: why sampling is slow where responses end, and what one graph per token gives: Llamas with random weights."""
+"""Stages 1 and 8: is one graph per token right, and how fast are its batches? A Llama with random weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,14 +13,15 @@ from torch import Tensor
 from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.captured import Step as CapturedStep
 from vcpo_bench.bench.policies.hf.captured import cuda_graph, eager
-from vcpo_bench.bench.policies.hf.generate import generate
 from vcpo_bench.bench.policies.hf.graph_loop import GraphLoop
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
-from vcpo_bench.bench.policies.hf.sampling import SamplingLoop, SamplingOptions, refill
+from vcpo_bench.bench.policies.hf.sampling import SamplingLoop, SamplingOptions
 from vcpo_bench.bench.trajectories import Responses, Rollout
 
 PROMPT, GROUP, EOS = 24, 8, 0
-REPEATS = 2
+SIZES = ((64, 128), (128, 128), (128, 64))
+"""Rows and tokens. First that in which a graph and its steps one by one gave half of the responses differently."""
+ONE = ((128, 64),)
 
 
 class Shape(NamedTuple):
@@ -34,56 +35,52 @@ class Shape(NamedTuple):
     vocabulary: int
 
 
-SHAPES = {"smollm2": Shape(30, 576, 1536, 9, 3, 49152), "30M": Shape(8, 576, 1536, 9, 9, 101)}
+SMOLLM2 = Shape(30, 576, 1536, 9, 3, 49152)
 TINY = Shape(2, 32, 48, 4, 2, 101)
 LOOPS: dict[str, Callable[[], SamplingLoop]] = {
-    "torch": lambda: refill,
-    "generate": lambda: generate,
-    "buckets": lambda: GraphLoop(capture=eager),  # fixed shapes without a graph: what bucketed rows alone do
+    "buckets": lambda: GraphLoop(capture=eager),  # the steps of the graph one by one
     "graph": GraphLoop,
     "fused": lambda: GraphLoop(capture=_fused),
-}
-WAYS = {
-    "default": ("torch", "generate", "buckets", "graph"),
-    "off": ("buckets", "graph"),
-    "fused": ("graph", "fused"),
 }
 ROUNDING = 0.1
 """Nats by which the log-probability of a token that was drawn may differ from the learner's: bfloat16."""
 
 
-def measure(setup: Setup, model: str, way: str) -> Result:
-    """Seconds of a batch by four loops, 64 and 128 rows of 64 and 128 tokens, where responses end and where none does.
+def measure(setup: Setup) -> Result:
+    """Is a graph right: log-probabilities of what it draws, against the learner's; and seconds of a batch.
 
-    Other ways than the default are tried with two loops at 128 rows of 64 tokens. Each repeat ends its responses
-    elsewhere: what is slow are shapes that were not seen before. Rounding changes tokens, and then all after them; so
-    every loop must give its own tokens the log-probabilities of the learner, up to rounding.
-
-    Args:
-        setup: Where.
-        model: One of `SHAPES`.
-        way: `default`; `off`: without cuDNN's attention, as always with `torch`; `fused`: a graph beside one of kernels
-            that torch.compile has fused.
+    Rounding changes tokens, and then all after them; so every loop must give its own tokens the log-probabilities of
+    the learner, up to rounding. Each batch ends its responses elsewhere.
 
     Raises:
         Failed: A loop raised, or draws from another distribution than the learner's.
+    """
+    return _measured(setup, ("buckets", "graph"), SIZES, ends=True)
+
+
+def fused(setup: Setup) -> Result:
+    """What kernels give that torch.compile has fused, beside the graph of all. No response ends: one compilation.
+
+    Raises:
+        Failed: See `measure`.
         Skipped: There is nothing to compile for.
     """
-    if way == "fused" and setup.device.startswith("mock"):
+    if setup.device.startswith("mock"):
         raise Skipped("torch.compile cannot read the mock device")
-    torch.backends.cuda.enable_cudnn_sdp(way != "off")
-    policy = random_policy(setup, model)
-    found: Result = {"model": model, "way": way, "batches": [], "equality": []}
+    return _measured(setup, ("graph", "fused"), ONE, ends=False)
+
+
+def _measured(setup: Setup, names: Sequence[str], sizes: Sequence[tuple[int, int]], ends: bool) -> Result:
+    policy = random_policy(setup)
+    found: Result = {"batches": [], "equality": []}
     failed: list[str] = []
-    sizes = [(128, 64), (64, 64), (64, 128), (128, 128)] if way == "default" else [(128, 64)]
-    loops = {name: LOOPS[name] for name in WAYS[way]}
     for rows, length in setup.pick(sizes, [(16, 6)]):
-        for ends in (True, False):
-            drawn = _by_loop(setup, policy, loops, found, failed, (rows, length, ends))
-            if broken(setup.device):
-                raise Failed("; ".join(failed), found)
-            if "graph" in drawn and len(drawn) > 1:
-                found["equality"].append({"rows": rows, "length": length, "ends": ends} | _compared(drawn))
+        drawn = _by_loop(setup, policy, names, found, failed, (rows, length, ends))
+        if broken(setup.device):
+            raise Failed("; ".join(failed), found)
+        if len(drawn) > 1:
+            found["equality"].append({"rows": rows, "length": length, "ends": ends} | _compared(drawn))
+            setup.keep(found)
     if failed:
         raise Failed("; ".join(failed), found)
     return found
@@ -92,29 +89,34 @@ def measure(setup: Setup, model: str, way: str) -> Result:
 def _by_loop(
     setup: Setup,
     policy: CausalPolicy,
-    loops: Mapping[str, Callable[[], SamplingLoop]],
+    names: Sequence[str],
     found: Result,
     failed: list[str],
     size: tuple[int, int, bool],
 ) -> dict[str, Rollout]:
     """The last batch of each loop; times, or an error, are added to what is found."""
     rows, length, ends = size
-    draws = [draw(rows, length, seed if ends else None) for seed in range(setup.pick(REPEATS, 1) + 1)]
+    draws = [draw(rows, length, seed if ends else None) for seed in range(setup.pick(3, 2))]
     drawn: dict[str, Rollout] = {}
-    for name, loop in loops.items():
-        policy.sampling = SamplingOptions(loop())
+    for name in names:
+        policy.sampling = SamplingOptions(LOOPS[name]())
         row: dict[str, Any] = {"loop": name, "rows": rows, "length": length, "ends": ends}
+
+        def sample(asked: Draw, name: str = name) -> None:
+            drawn[name] = policy.sample(asked)
+
         try:
-            times = [seconds_of(setup.device, partial(policy.sample, draw)) for draw in draws]
-            drawn[name] = policy.sample(draws[-1])
+            first, *later = (seconds_of(setup.device, partial(sample, asked)) for asked in draws)
+            error = _error(policy, draws[-1], drawn[name])
         except Exception as problem:  # whatever a driver raises is a result
             failed.append(f"{name}, {rows} x {length}: {said(problem)}")
             found["batches"].append(row | {"error": said(problem)})
+            drawn.pop(name, None)
             if broken(setup.device):
                 break
         else:
-            best, error = min(times[1:]), _error(policy, draws[-1], drawn[name])
-            row |= {"first": times[0], "best": best, "worst": max(times[1:]), "ms_per_token": 1e3 * best / length}
+            best = min(later)
+            row |= {"first": first, "best": best, "worst": max(later), "ms_per_token": 1e3 * best / length}
             found["batches"].append(row | {"error_of_logp": error})
             if not error <= ROUNDING:
                 failed.append(f"{name}, {rows} x {length}: {error:.2g} nats from the learner")
@@ -133,9 +135,9 @@ def _error(policy: CausalPolicy, asked: Draw, drawn: Rollout) -> float:
 
 
 def _compared(drawn: Mapping[str, Rollout]) -> Result:
-    """How a graph compares with its steps one by one: bits, the share of responses with the same tokens, and the mean
+    """How two loops compare: bits, the share of responses with the same tokens, and the mean
     position of the first token that differs."""
-    one, other = drawn["graph"], drawn["fused" if "fused" in drawn else "buckets"]
+    one, other = drawn.values()
     before = (one.responses != other.responses).cumsum(1) == 0
     same = before.all(1)
     bits = bool(same.all()) and torch.equal(one.logp, other.logp)
@@ -167,11 +169,11 @@ def _fused(step: CapturedStep) -> CapturedStep:
     return cuda_graph(device, step) if device.type == "cuda" else step
 
 
-def random_policy(setup: Setup, model: str) -> CausalPolicy:
-    """A Llama with random weights, in bfloat16 (float32 on the mock device, which has no autocast)."""
+def random_policy(setup: Setup) -> CausalPolicy:
+    """A Llama of SmolLM2's shape, random weights, in bfloat16 (float32 on the mock device, which has no autocast)."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    shape = setup.pick(SHAPES[model], TINY)
+    shape = setup.pick(SMOLLM2, TINY)
     config = LlamaConfig(
         vocab_size=shape.vocabulary,
         hidden_size=shape.width,

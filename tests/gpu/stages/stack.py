@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kit import FLOOR, Failed, Result, Setup, cores, fastest, peak_memory
+from kit import FLOOR, Failed, Result, Setup, cores
 from verbs import ended_cells, run_grid
 
 from vcpo_bench.bench.cells.config import CellConfig
@@ -48,25 +48,6 @@ def difference(stacked: Sequence[float], alone: Sequence[float]) -> float:
     if not (np.isfinite(s).all() and np.isfinite(a).all()):
         return float("inf")
     return float((np.abs(s - a) / (np.abs(a) + FLOOR)).max())
-
-
-def sizes(setup: Setup) -> Result:
-    """Milliseconds of a cell's update in stacks of several sizes, in one process, at the default batch of `chain`."""
-    found: Result = {"stacks": []}
-    for size in setup.pick((1, 16, 64, 128, 256), (1, 2)):
-        with peak_memory(setup.device) as gib:
-            stack = Stack([_default_cell(seed, setup.device) for seed in range(size)])
-            seconds = fastest(setup.device, stack.advance, setup.pick(5, 1))
-        row = {"cells": size, "ms_per_cell": 1e3 * seconds / size, "ms_per_stack": 1e3 * seconds, "gib": gib["peak"]}
-        found["stacks"].append(row)
-        setup.keep(found)
-        del stack
-    return found
-
-
-def _default_cell(seed: int, device: str) -> Trainer:
-    config = CellConfig(method="tis", staleness=16, seed=seed, task="chain", steps=1000, eval_every=1000)
-    return build_trainer(config, device=device)
 
 
 def thousand(setup: Setup) -> Result:

@@ -10,10 +10,12 @@ import yaml
 from kit import Result, Setup, Unfinished
 from verbs import run_grid
 
-from stages.language import cell_table
+from stages.cells import cell_table
 from stages.readme import EASY, small_model
 
 STUDIES = Path(__file__).parents[3] / "studies"
+PASS = 8192
+"""Positions of a pass. Not chosen by free memory, since cells of a smaller GPU would be others."""
 
 
 def train(setup: Setup, study: str, grid: str) -> Result:
@@ -24,7 +26,7 @@ def train(setup: Setup, study: str, grid: str) -> Result:
     file.write_text(yaml.safe_dump(preset))
     tiny = ("--task", EASY, "--steps", 2, "--prompts", 2, "--responses", 2, "--eval-prompts", 4, "--methods", "clip")
     less = setup.pick((), (*tiny, "--seeds", "1", "--lr", "1e-4", "--staleness", "1"))
-    where = ("--device", setup.device, "--jobs", setup.pick(5, 1), "--sampler", "graph")
+    where = ("--device", setup.device, "--jobs", setup.pick(5, 1), "--sampler", "graph", "--micro-tokens", PASS)
     results = setup.work / "studies" / f"{study}-{grid}"
     return run_grid(setup, results, cell_table, "--config", file, "--model", model, *where, *less)
 
