@@ -34,7 +34,7 @@ STAGES: dict[int, list[Step]] = {
         Step("launches", "stages.launches:measure", 150),
         Step("update", "stages.tiny:measure", 60),
     ],
-    2: [Step("readme", "stages.readme:train", 520)],
+    2: [Step("readme", "stages.readme:train", 560)],
     3: [
         _check("equality", "stages.stack:equality", 90),
         Step("thousand", "stages.stack:thousand", 300),
@@ -53,9 +53,9 @@ STAGES: dict[int, list[Step]] = {
     6: [
         Step(f"estimate-{way}", "stages.estimate:measure", 150, {"way": way}) for way in ("whole", "recomputed", "lora")
     ],
-    7: [Step("lag_16", "stages.study:train", 520, {"study": "smollm2-first", "grid": "lag_16"})],
+    7: [Step("lag_16", "stages.study:train", 560, {"study": "smollm2-first", "grid": "lag_16"})],
     8: [
-        Step("fused", "stages.launches:fused", 300),
         Step("together", "stages.together:measure", 150),
+        Step("fused", "stages.launches:fused", 300),
     ],
 }
