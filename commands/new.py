@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Verb
 
 
@@ -22,8 +22,11 @@ def new(
     """
     from vcpo_bench.commands.support.kinds.find import find_kind
 
-    for path in find_kind(kind, template=True).write_new(name, folder):
-        say(path)
+    found = find_kind(kind, template=True)
+    file, test = found.write_new(name, folder)
+    say(file)
+    say(test)
+    say_aside(f"next: pytest {test}; vcpo-bench show {found.singular} {name} --plugin {file}")
 
 
 VERB = Verb(new, order=8, examples=("vcpo-bench new method my-method", "vcpo-bench new task my-task --folder mine"))

@@ -158,7 +158,7 @@ def unknown_name(word: str, name: str, known: Iterable[str]) -> str:
         name: What was written.
         known: The names there are.
     """
-    names = sorted(known)
+    names = sorted(set(known))
     close = closest(name, names)
     return f"unknown {word} {name!r}{f'{close} Known' if close else '; known'}: {', '.join(names)}"
 

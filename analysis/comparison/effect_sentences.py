@@ -132,7 +132,7 @@ def speedup(found: Findings) -> Iterator[Finding]:
     table = found.tables["non_inferiority"]
     ratios = ("updates_ratio", "updates_ratio_low", "updates_ratio_high", "seconds_ratio")
     columns = ("task", "staleness", "method", "share", "reached", "total", *ratios)
-    for (task, lag), rows in table[table["share"] == _NOT_INFERIOR].groupby(["task", "staleness"], sort=False):
+    for (task, lag), rows in table[table["share"] == _NOT_INFERIOR].groupby(["task", "staleness"]):
         best = rows.sort_values(["updates_ratio", "reached"], ascending=False).iloc[0]
         ends = [best["updates_ratio_low"], best["updates_ratio_high"]]
         span = "" if any(map(math.isnan, ends)) else f" [{ends[0]:.2f}, {ends[1]:.2f}]"

@@ -101,7 +101,8 @@ def read_origin(task: TokenTask, path: Path | None = None, kind: EmbeddedPolicy 
     """What the file of a warm start says of it, such as its `reward`; weights are not read. As `read_warm_start`."""
     path, remedy = path or _shipped(task, kind), _remedy(task, kind)
     if not path.is_file():
-        raise UsageError(f"no warm start for task {task.canonical!r} at {path}; {remedy}")
+        where = "" if path.parent == kind.starts else f" at {path}"
+        raise UsageError(f"no warm start for task {task.canonical!r}{where}; {remedy}")
     try:
         with safe_open(path, "np") as file:
             origin: dict[str, str] = file.metadata() or {}
@@ -118,7 +119,11 @@ def read_origin(task: TokenTask, path: Path | None = None, kind: EmbeddedPolicy 
 
 def _remedy(task: TokenTask, kind: EmbeddedPolicy) -> str:
     other = "" if kind == TINY else f" --policy '{kind.text()}'"
-    return f"make one with: vcpo-bench lab warmup --task '{task.canonical}'{other}"
+    plugin = " --plugin FILE" if task.source else ""
+    return (
+        f"make one with: vcpo-bench lab warmup --task '{task.canonical}'{other}{plugin} --out start.safetensors; "
+        "then add --start start.safetensors"
+    )
 
 
 def _shipped(task: TokenTask, kind: EmbeddedPolicy) -> Path:
@@ -128,6 +133,5 @@ def _shipped(task: TokenTask, kind: EmbeddedPolicy) -> Path:
         UsageError: None ships with policies of this kind.
     """
     if kind.starts is None:
-        remedy = f"{_remedy(task, kind)}, and name the file with --start"
-        raise UsageError(f"no warm starts ship with the policy {kind.text()!r}; {remedy}")
+        raise UsageError(f"no warm starts ship with the policy {kind.text()!r}; {_remedy(task, kind)}")
     return kind.starts / f"{task.canonical}.safetensors"

@@ -1,1 +1,1 @@
-"""Keep results: check, compare, merge, export, publish or cite them."""
+"""Keep results: check, diff, merge, export, publish or cite them."""
