@@ -78,7 +78,8 @@ class Mask(Part):
     `rejected=counted` leaves them in the denominators of the aggregation (their gradient is 0 but for that of
     regularizers, which no mask of this kind rejects),
     `rejected=dropped` treats them as if they had never been there, and `rejected=apart` leaves them out of the
-    row statistics of the surrogate but counts them in the denominators (AReaL).
+    row statistics of the surrogate but counts them in the denominators (AReaL). Step rule and weights added with `+`
+    come before masks and see every token: the row weight of `reinforce+tis` keeps what that of `tis` drops.
     """
 
     slot: ClassVar[str] = "mask"
