@@ -55,11 +55,11 @@ def show(
         raise UsageError(f"show {first}: give a name; vcpo-bench ls {named[first].plural} lists them")
     if not rest and what and len(Path(first).parts) == 1 and not Path(first).exists():
         raise UsageError(f"show {first}: there is no such folder; to explain a method: vcpo-bench show method {first}")
+    if trainer and (len(rest) != 1 or first not in ("method", "methods")):
+        raise UsageError(f"--in {trainer}: is asked of a method; write vcpo-bench show method NAME --in {trainer}")
     if len(rest) != 1 or (first not in named and Path(first).is_dir()):
         show_scoreboard(Path(first), as_json, *map(Path, rest), fail_if=fail_if or ())
         return
-    if trainer and (len(rest) != 1 or first not in ("method", "methods")):
-        raise UsageError(f"--in {trainer}: is asked of a method; write vcpo-bench show method NAME --in {trainer}")
     if fail_if:
         raise UsageError(f"--fail-if: is asked of a scoreboard; show {first} {rest[0]} has none")
     kind = find_kind(first)

@@ -168,6 +168,8 @@ def _kind(path: Path) -> str:
         raise UsageError(f"{path} is a pickle or archive, and loading one executes code; export its metrics as CSV")
     if head[:4] == b":W&B":
         return "wandb"
+    if path.suffix == ".json" and head.lstrip().startswith(b"["):
+        raise UsageError(f"{path} is one JSON list; write each of its rows on a line of its own (jq -c '.[]')")
     if path.suffix == ".json" and b'"log_history"' in path.read_bytes():
         return "trainer_state"
     return "jsonl" if head.lstrip().startswith(b"{") and path.suffix == ".json" else "console"

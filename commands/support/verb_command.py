@@ -47,7 +47,7 @@ class VerbCommand(PlainHelp):
         except Exception as error:
             if ctx.resilient_parsing or not hasattr(error, "format_message"):  # click's, of whatever version
                 raise
-            said = error.format_message().rstrip(".")
+            said = error.format_message().partition(", unable to parse")[0].rstrip(".")
             raise UsageError(f"{said[:1].lower()}{said[1:]}; see {ctx.command_path} --help") from error
         if ctx.resilient_parsing:  # a shell completes a line that is not finished
             return rest

@@ -27,6 +27,7 @@ from vcpo_bench.errors import UsageError
         ("run.pkl", b"\x80\x04}.", "loading one executes code"),
         ("disguised", b"\x80\x04}.", "loading one executes code"),
         ("run.jsonl.gz", b"\x1f\x8b\x08", "is compressed; unpack it"),
+        ("rows.json", b'[{"step": 1}]', "each of its rows on a line"),
         ("a.swanlab", b"x", "export the run as CSV"),
         ("trainer_state.json", b'{"log_history": [', "damaged at line 1"),
         ("other.db", b"SQLite format 3\0" + bytes(100), "sqlite cannot read it"),
