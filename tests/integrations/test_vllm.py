@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 from patience import within
 from vllm_models import TOLERANCE, Watched, command_environment, config, save_model
 
+from vcpo_bench.bench.cells.model_source import default_task, model_folder
 from vcpo_bench.bench.cells.opening import open_policy, open_sampler, open_task
 from vcpo_bench.bench.machine.gpu_checks import vllm_in_process
 from vcpo_bench.bench.policies.draw import Draw
@@ -109,6 +111,20 @@ def test_training_at_lag_0_has_weights_of_one(warm: Path) -> None:
         _, ess = trainer.advance()
         assert ess == pytest.approx(1, abs=1e-6)
     trainer.close()
+
+
+def test_a_released_model_is_sampled_and_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with monkeypatch.context() as online:
+        online.delenv("HF_HUB_OFFLINE", raising=False)
+        folder = model_folder.__wrapped__("smollm2")
+    cell = config(folder, task=default_task("smollm2"), method="vcpo", lr=1e-5, length=0, prompts=2)
+    with closing(build_trainer(cell, start=folder)) as trainer:
+        start = [weight.detach().clone() for weight in trainer.policy.trainable()]
+        for _ in range(3):
+            _, ess = trainer.advance()
+            assert ess == pytest.approx(1, abs=1e-4)  # the engine holds what the learner does
+        assert any(not torch.equal(*pair) for pair in zip(start, trainer.policy.trainable(), strict=True))
 
 
 def sampled(policy: CausalPolicy, task: Task, external: Any, batch: int, prompts: int) -> tuple[torch.Tensor, Rollout]:
