@@ -45,9 +45,10 @@ class VerbCommand(PlainHelp):
         try:
             rest: list[str] = super().parse_args(ctx, args)
         except Exception as error:
-            if ctx.resilient_parsing or not hasattr(error, "format_message"):  # click's, of whatever version
+            message = getattr(error, "format_message", None)  # click's, of whatever version
+            if ctx.resilient_parsing or message is None:
                 raise
-            said = error.format_message().partition(", unable to parse")[0].rstrip(".")
+            said = message().partition(", unable to parse")[0].rstrip(".")
             raise UsageError(f"{said[:1].lower()}{said[1:]}; see {ctx.command_path} --help") from error
         if ctx.resilient_parsing:  # a shell completes a line that is not finished
             return rest
