@@ -153,16 +153,6 @@ def test_where_the_lowest_rate_earns_most() -> None:
     assert boundaries.lowest_earns_most(earned, 1) == (1, 3)
 
 
-def test_pairs_in_which_only_one_survives() -> None:
-    ended = pd.concat(
-        [
-            runs(seed=[0, 1, 2, 3, 4], failed=[False, False, True, True, False], method="vcpo"),
-            runs(seed=[0, 1, 2, 3], failed=[True, True, False, True], method="tis"),
-        ]
-    )
-    assert estimates.only_one_survives(ended, "vcpo", "tis") == (2, 1)
-
-
 def signals(scores: dict[int, float]) -> pd.DataFrame:
     return pd.DataFrame(
         [("walk", "tis", 16, seed, update, score * update) for seed, score in scores.items() for update in (10, 20)],

@@ -91,13 +91,6 @@ def difference(
     return over_seeds((sides[one] - sides[other]).dropna().groupby("seed").mean())
 
 
-def only_one_survives(runs: pd.DataFrame, one: str, other: str, at: Sequence[str] = PLACE) -> tuple[int, int]:
-    """In how many pairs at the same place and seed only the run of one method survives, and only that of the other."""
-    index = ["seed", *(name for name in at if name in runs)]
-    failed = runs.pivot_table(index=index, columns="method", values="failed")[[one, other]].dropna()
-    return int((failed[one] < failed[other]).sum()), int((failed[one] > failed[other]).sum())
-
-
 def word(found: Estimate, gain: float) -> str:
     """What a difference says: first whether there is one, then whether it can be large.
 

@@ -70,7 +70,6 @@ def _functions() -> Names:
         "tolerance": boundaries.tolerance,
         "lowest_earns_most": boundaries.lowest_earns_most,
         "share_of_gain": boundaries.share_of_gain,
-        "only_one_survives": estimates.only_one_survives,
         "auroc": ranking.auroc,
         "advice": lambda lag: advice_text(advise(lag), can_tune=False).splitlines()[:4],
     }
