@@ -49,7 +49,7 @@ def test_a_reference_run(collapsed: Path, tmp_path: Path) -> None:
     [
         (["--fail-on", "dead"], "no such verdict"),
         (["--map", "reward"], "write COLUMN=KEY"),
-        (["--framework", "x"], "choose one of areal"),
+        (["--framework", "x"], "known: areal"),
     ],
 )
 def test_bad_options_are_one_line(collapsed: Path, arguments: list[str], said: str) -> None:
