@@ -206,16 +206,13 @@ def _all_names(framework: Framework) -> tuple[Name, ...]:
 
 def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
     names = [_name(entry, facts["source"]) for entry in facts["names"]]
-    switches = dict(facts["switches"])
-    if "extends" in facts:
-        parent = _facts()[facts["extends"]]
-        names += [_name(entry, parent["source"]) for entry in parent["names"]]
-        switches = {**parent["switches"], **switches}
+    parent: Mapping[str, Any] = _facts()[facts["extends"]] if "extends" in facts else {}
+    names += [_name(entry, parent["source"]) for entry in parent.get("names", ())]
     names += [_name(entry, "this project") for entry in _data()["adapters"]]
-    parent_markers = _facts()[facts["extends"]]["markers"] if "extends" in facts else ()
+    source = facts["source"] if "meanings" in facts else parent.get("source", "")
     meanings = tuple(
-        (entry.get("when", ""), tuple(_name(one, facts["source"]) for one in entry["names"]))
-        for entry in facts.get("meanings", ())
+        (entry.get("when", ""), tuple(_name(one, source) for one in entry["names"]))
+        for entry in facts.get("meanings", parent.get("meanings", ()))
     )
     return Framework(
         name=name,
@@ -223,11 +220,11 @@ def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
         source=facts["source"],
         step=facts["step"],
         markers=tuple(facts["markers"]),
-        inherited=tuple(parent_markers),
+        inherited=tuple(parent.get("markers", ())),
         prefixes=tuple(facts["prefixes"]),
         names=tuple(names),
         meanings=meanings,
-        switches=switches,
+        switches={**parent.get("switches", {}), **facts["switches"]},
     )
 
 

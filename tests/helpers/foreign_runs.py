@@ -20,7 +20,7 @@ VERL = {
     "truncated_share": "response_length/clip_ratio",
     "kl_mu_theta_k3": "rollout_corr/k3_kl",
     "prob_gap": "training/rollout_probs_diff_mean",
-    "lag_mean": "training/off_policy/trajectory_staleness/mean",
+    "lag_mean": "training/off_policy/trajectory_staleness_worst/mean",
     "lag_max": "training/off_policy/trajectory_staleness_worst/max",
     "ess_ratio": "staleness/ess_ratio",
     "share_clipped": "actor/pg_clipfrac",

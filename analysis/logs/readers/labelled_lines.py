@@ -1,4 +1,4 @@
-"""Console lines with labels for people: `Step 3 | Reward: 0.4 | ...` of prime-rl, and the results NeMo-RL lists."""
+"""Console lines with labels for people: `Step 3 | Reward 0.4 | ...` of prime-rl, and the results NeMo-RL lists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from vcpo_bench.analysis.logs.values import number
 _STEP_LINE = re.compile(r"\bStep (\d+) \| (.+)$")
 _HEADER = re.compile(r"={5,} Step (\d+)(?:/\d+)? ={5,}")
 _RESULTS = "Training Results:"
+_LABELLED = re.compile(r"\s*([A-Za-z].*?):? ([-+]?(?:\d|nan|inf)\S*)")
 _BULLET = re.compile(r"^\s*[•*-] ([A-Z][\w .]*): (\S+)")
 
 
@@ -45,17 +46,13 @@ class LabelledLines:
 
 
 def _values(parts: list[str]) -> dict[str, float]:
-    """`Reward: 0.4`, `Time: 3.1s`, `Trainable: 60/64` (a share) as numbers by label."""
-    found = {}
-    for part in parts:
-        label, colon, text = part.partition(": ")
-        value = _value(text.split()[0]) if colon and text.strip() else None
-        if value is not None:
-            found[label.strip()] = value
-    return found
+    """`Reward 0.4`, `Time: 3.1s`, `Trainable 60/64 (93.8%)` (a share) and `Truncation 1.5%` as numbers by label."""
+    matches = filter(None, map(_LABELLED.match, parts))
+    values = {match.group(1): _value(match.group(2)) for match in matches}
+    return {label: value for label, value in values.items() if value is not None}
 
 
 def _value(text: str) -> float | None:
     above, slash, below = text.rstrip("s%").partition("/")
-    value, whole = number(above), number(below) if slash else 1.0
+    value, whole = number(above), number(below) if slash else 100.0 if text.endswith("%") else 1.0
     return value / whole if value is not None and whole else None

@@ -49,7 +49,7 @@ def test_reward_that_uses_the_lower_half_is_between_minus_one_and_one(tmp_path: 
 
 def test_what_is_missing_comes_with_the_setting_that_logs_it_where_the_framework_is_known(tmp_path: Path) -> None:
     known = {one.column: one.switch for one in of_rewards(tmp_path, [0.5]).unseen}
-    assert "trainer.v1" in known["lag_mean"]
+    assert "trainer.use_v1=True" in known["lag_mean"]
     log = read_run(write_jsonl(tmp_path / "own.jsonl", [{"score": 0.5}]), mapping={"reward": "score"})
     assert {one.switch for one in diagnose(log).unseen} == {""}
 
