@@ -129,4 +129,4 @@ def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
         return f"{path} --custom-config-path loss.yaml", f"loss.yaml: {slime.SETTING}: {text}"
     registered = "from vcpo_bench.adapters.skyrl import register"
     chosen = f'trainer.algorithm.policy_loss_type="vcpo_bench:{text}" trainer.algorithm.loss_reduction=token_mean'
-    return registered, f'register("{text}")', chosen
+    return registered, f'register("{text}")', f"{chosen} trainer.algorithm.use_kl_loss=false"
