@@ -44,6 +44,15 @@ def test_in_bypass_mode_the_actor_of_verl_logs_the_correction(tmp_path: Path) ->
     assert (series["kl_mu_theta_k3"].values[0], series["weight_mean"].values[0]) == (0.01, 0.9)
 
 
+def test_the_asynchronous_trainer_of_trl_is_known_before_it_logged_a_lag(tmp_path: Path) -> None:
+    row = {"reward": 0.5, "completions/mean_length": 90.0, "kl": 0.01, "ratio": 0.99}
+    series = read_run(written(tmp_path, [row] * 2)).series
+    assert {name: series[name].source.tag for name in ("kl_mu_theta_k3", "weight_mean")} == {
+        "kl_mu_theta_k3": "exact",
+        "weight_mean": "exact",
+    }
+
+
 def test_the_reward_std_of_trl_is_that_of_a_group_only_where_it_is_asynchronous() -> None:
     assert read_run(GOLDEN / "trl_async_stable.jsonl").series["reward_std"].source.tag == "exact"
     assert read_run(GOLDEN / "trl_console.log").series["reward_std"].source.tag == "other"
