@@ -42,7 +42,10 @@ def report(
             metavar="LIST", help="Write only these figures, such as ess-vs-collapse, for a venue; not the page."
         ),
     ] = "",
-    venue: Annotated[str, typer.Option(metavar="VENUE", help="Venue of --figure, or sizes as for --figures.")] = "iclr",
+    venue: Annotated[
+        str,
+        typer.Option(metavar="VENUE", help="Venue of --figure, or sizes as for --figures.", show_default="iclr"),
+    ] = "",
     form: Annotated[
         str,
         typer.Option(
@@ -64,12 +67,14 @@ def report(
         raise UsageError("--figure writes these figures and nothing else: leave out --figures and --pdf")
     if (form or methods) and not (figure or figures):
         raise UsageError("--as, --methods: of printed figures; add --figure NAME or --figures VENUE")
+    if venue and not figure:
+        raise UsageError("--venue: of --figure; add --figure NAME, or write --figures VENUE for all figures")
     sources = folders or [DEFAULT_OUT]
     for source in sources:
         cells_in(source)
     place = sources[0] if html is None else html.parent
     with _quick():
-        printed = _printed(place, figures or venue, figure, methods, form) if figure or figures else None
+        printed = _printed(place, figures or venue or "iclr", figure, methods, form) if figure or figures else None
         if printed and figure:
             _print(sources, *printed, partial)
             return

@@ -1,7 +1,7 @@
 """How did a run end? A fixed rule on evaluation reward, which no method ever trains on.
 
 Let r_0 (start policy), r_1, ... be the sampled rewards of the evaluations, and b_i = max(r_0..r_i), the best so far
-including the start. Evaluation i is *down* when r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
+including the start. Evaluation i is *down* when b_i > 0, r_i < (1 - depth) b_i and b_i - r_i >= min_drop. A *fall* is
 `patience` or more consecutive evaluations that are down; its onset is the step of the first. Rewards within
 `tolerance.EQUAL` of a threshold are on it, so that rounding decides nothing. Then, in this order:
 
@@ -228,7 +228,7 @@ def _verdicts(cells: pd.DataFrame, curves: Curves, rule: CollapseRule) -> list[C
 
 
 def _down(values: NDArray[np.float64], best: NDArray[np.float64], rule: CollapseRule) -> NDArray[np.bool_]:
-    return (values < (1 - rule.depth) * best - EQUAL) & (best - values >= rule.min_drop - EQUAL)
+    return (best > 0) & (values < (1 - rule.depth) * best - EQUAL) & (best - values >= rule.min_drop - EQUAL)
 
 
 def _count_falls(down: NDArray[np.bool_], patience: int) -> int:

@@ -30,13 +30,15 @@ def parse_map(text: str) -> dict[str, str]:
     """`reward=KEY,entropy=KEY` as a dictionary.
 
     Raises:
-        UsageError: An entry is not COLUMN=KEY.
+        UsageError: An entry is not COLUMN=KEY, or a column stands twice.
     """
-    result = {}
+    result: dict[str, str] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         column, equals, name = entry.partition("=")
         if not (equals and column and name):
             raise UsageError(f"--map {entry}: write COLUMN=KEY, such as reward=score/mean")
+        if column.strip() in result:
+            raise UsageError(f"--map {column.strip()}: is there twice; keep one")
         result[column.strip()] = name.strip()
     return result
 

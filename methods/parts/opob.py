@@ -66,11 +66,10 @@ class Opob(Baseline):
 
     def baseline(self, ev: EvidenceView) -> Tensor:
         """`[..., P, G]` or broadcastable: b; where every importance is zero the mean reward, with `eps` 0."""
-        logs, reward = self._log_importance(ev), ev.reward
+        logs, reward, valid = self._log_importance(ev), ev.reward, ev.rows.valid
         if self.scope == "batch":
-            logs, reward = logs.flatten(-2).unsqueeze(-2), reward.flatten(-2).unsqueeze(-2)
-        rows = torch.isfinite(logs) if self.scope == "batch" else ev.rows.valid
-        plain = torch.where(rows, reward, 0.0).sum(-1) / rows.sum(-1).clamp(min=1)
+            logs, reward, valid = (each.flatten(-2).unsqueeze(-2) for each in (logs, reward, valid))
+        plain = torch.where(valid, reward, 0.0).sum(-1) / valid.sum(-1).clamp(min=1)
         if self.robust == "median":
             return _weighted_quantile(logs, reward, 0.5).unsqueeze(-1)
         if self.robust == "winsorized":

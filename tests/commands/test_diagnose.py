@@ -49,6 +49,7 @@ def test_a_reference_run(collapsed: Path, tmp_path: Path) -> None:
     [
         (["--fail-on", "dead"], "no such verdict"),
         (["--map", "reward"], "write COLUMN=KEY"),
+        (["--map", "reward=a,reward=b"], "is there twice"),
         (["--framework", "x"], "known: areal"),
     ],
 )

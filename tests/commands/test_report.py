@@ -60,6 +60,8 @@ def test_one_figure_needs_no_analysis_of_the_rest(
         (("--figure", "survival", "--figures", "icml"), "leave out --figures"),
         (("--figure", "survival", "--pdf", "x.pdf"), "leave out --figures and --pdf"),
         (("--as", "png"), "add --figure NAME"),
+        (("--venue", "icml"), "add --figure NAME"),
+        (("--venue", "icml", "--figures", "acl"), "write --figures VENUE"),
         (("--figure", "survival", "--as", "gif"), "unknown form 'gif'"),
         (("--figure", "survival", "--venue", "cvpr"), "choose one of icml"),
     ],

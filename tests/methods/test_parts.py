@@ -65,6 +65,8 @@ def test_opo_weighs_by_length_and_opob_by_weight_and_norm(make_rows: Make) -> No
     assert advantages("opob(std=off)", batch) == pytest.approx([0.25, -0.75])
     assert advantages("opob(others=on,std=off)", batch) == pytest.approx([1.0, -1.0])
     assert advantages("opob(length=on,std=off)", batch) == pytest.approx([1 - 0.75 / 1.75, -0.75 / 1.75])
+    batch = replace(batch, score_norm_sq=torch.zeros(1, 2, dtype=torch.float64))  # no weight: the mean reward
+    assert advantages("opob(std=off)", batch) == advantages("opob(scope=batch,std=off)", batch) == [0.5, -0.5]
 
 
 def test_passk_gives_the_lead_to_the_best(make_rows: Make) -> None:

@@ -71,6 +71,12 @@ def test_lowest_is_counted_after_the_onset_and_against_the_best_before():
     assert judge(STEPS, reward).lowest == pytest.approx(0.1 / reward[:20].max())
 
 
+def test_nothing_is_half_of_a_reward_below_zero():
+    signed = np.where(STEPS < 200, -0.4 - 0.12 * (STEPS % 20 > 0), 0.5)
+    assert judge(STEPS, signed).kind == "healthy"
+    assert judge(STEPS, np.where(STEPS < 300, signed, -0.4)).onset == 300
+
+
 def test_a_fall_too_young_to_call_is_unresolved():
     reward = np.where(STEPS > 380, 0.0, RISE)  # the last two evaluations
     event = judge(STEPS, reward)
