@@ -44,7 +44,7 @@ class FlatGradient:
     @property
     def finite(self) -> bool:
         """Whether every component is."""
-        return bool(torch.isfinite(self.flat).all())
+        return bool(torch.isfinite(torch.stack(self.flat.aminmax())).all())  # reads the vector once; NaN is either
 
     @cached_property
     def dots(self) -> tuple[float, float, float]:
