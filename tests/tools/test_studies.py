@@ -41,14 +41,15 @@ def commit(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("order", "registered"),
-    [("dt", True), ("ddt", True), ("dtt", True), ("td", False), ("dtd", False)],
+    [("dt", True), ("ddt", True), ("dtt", True), ("td", False), ("dtd", False), ("DtdD", True)],
 )
 def test_a_late_or_changed_design_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, registered: bool
 ) -> None:
     study = repository(tmp_path, monkeypatch)
-    for number, kind in enumerate(order):
-        commit(study / ("design.yaml" if kind == "d" else f"tables/{number}.csv"), f"version: {number}\n")
+    for number, kind in enumerate(order):  # D: always the same text
+        file = f"tables/{number}.csv" if kind == "t" else "design.yaml"
+        commit(study / file, kind if kind == "D" else f"version: {number}\n")
     assert list(pages.registrations()) == [("one", registered)]
 
 

@@ -66,3 +66,21 @@ def lowest_earns_most(runs: pd.DataFrame, seeds: int) -> tuple[int, int]:
     rates = runs.groupby([*UNIT[:3], "lr"])["final_reward"].agg(["size", "mean"]).query(f"size >= {seeds}")
     places = [own["mean"].to_numpy() for _, own in rates.groupby(level=UNIT[:3]) if len(own) > 1]
     return sum(int(own.argmax() == 0) for own in places), len(places)
+
+
+def left_of_gain(runs: pd.DataFrame) -> pd.DataFrame:
+    """By method: the share of the gain at its best rate that is left at 2^n times that rate, a mean over places.
+
+    Args:
+        runs: Columns of `UNIT`, `rate`, and `area`, which is the gain.
+
+    Returns:
+        A column per n; NaN where not all places have that rate.
+    """
+    means = runs.groupby([*UNIT[:3], "rate"], as_index=False)["area"].mean()
+    best = means.loc[means.groupby(UNIT[:3])["area"].idxmax()]
+    both = means.merge(best, on=UNIT[:3], suffixes=("", "_best"))
+    both["n"] = np.log2(both["rate"] / both["rate_best"]).round().astype(int)
+    both["share"] = both["area"] / both["area_best"]
+    found = both.pivot_table("share", "method", "n", ["mean", "size"])
+    return found["mean"].where(found["size"].eq(best.groupby("method").size(), axis=0))

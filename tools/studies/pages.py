@@ -13,6 +13,7 @@ import pandas as pd
 import yaml
 
 from vcpo_bench.analysis.advice import advise
+from vcpo_bench.analysis.intervals import holm
 from vcpo_bench.reports.terminal.advice import advice_text
 
 from . import boundaries, estimates, formats, ranking
@@ -70,7 +71,9 @@ def _functions() -> Names:
         "tolerance": boundaries.tolerance,
         "lowest_earns_most": boundaries.lowest_earns_most,
         "share_of_gain": boundaries.share_of_gain,
+        "left_of_gain": boundaries.left_of_gain,
         "auroc": ranking.auroc,
+        "holm": holm,
         "advice": lambda lag: advice_text(advise(lag), can_tune=False).splitlines()[:4],
     }
 
@@ -101,12 +104,13 @@ def _design(path: Path) -> dict[str, Any]:
 
 
 def registrations() -> Iterator[tuple[str, bool]]:
-    """Per study that has tables: whether its design was last changed in a commit before the first of any table."""
+    """Per study that has tables: whether its design is the one that stood before the first commit of any table."""
     for design in sorted(STUDIES.glob(f"*/{DESIGN}")):
         tables = _git("log", "--reverse", "--format=%H", "--", str(design.with_name(TABLES)))
-        last = _git("log", "-1", "--format=%H", "--", str(design))
         if tables:
-            yield design.parent.name, bool(last) and last[0] in _git("rev-list", tables[0])[1:]
+            parent = _git("rev-list", "--parents", "-1", tables[0])[1:2]
+            before = parent and _git("log", "-1", "--format=%H", *parent, "--", str(design))
+            yield design.parent.name, bool(before) and not _git("diff", "--name-only", before[0], "HEAD", "--", str(design))
 
 
 def _git(*arguments: str) -> list[str]:
