@@ -154,6 +154,18 @@ def test_where_the_lowest_rate_earns_most() -> None:
     assert boundaries.lowest_earns_most(earned, 1) == (1, 3)
 
 
+def test_what_is_left_above_the_best_rate_is_a_mean_over_places_that_all_have_it() -> None:
+    gained = pd.concat(
+        [
+            runs(seed=[0, 1, 0, 0], rate=[1.0, 1.0, 2.0, 4.0], area=[0.5, 0.3, 0.1, -0.4], staleness=4),
+            runs(seed=[0, 0], rate=[4.0, 8.0], area=[0.2, 0.1], staleness=16),
+        ]
+    )
+    left = boundaries.left_of_gain(gained).loc["tis"]
+    assert left[[0, 1]].tolist() == pytest.approx([1, (0.25 + 0.5) / 2])
+    assert np.isnan(left[2])
+
+
 def signals(scores: dict[int, float]) -> pd.DataFrame:
     return pd.DataFrame(
         [("walk", "tis", 16, seed, update, score * update) for seed, score in scores.items() for update in (10, 20)],

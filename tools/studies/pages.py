@@ -110,7 +110,8 @@ def registrations() -> Iterator[tuple[str, bool]]:
         if tables:
             parent = _git("rev-list", "--parents", "-1", tables[0])[1:2]
             before = parent and _git("log", "-1", "--format=%H", *parent, "--", str(design))
-            yield design.parent.name, bool(before) and not _git("diff", "--name-only", before[0], "HEAD", "--", str(design))
+            changed = before and _git("diff", "--name-only", before[0], "HEAD", "--", str(design))
+            yield design.parent.name, bool(before) and not changed
 
 
 def _git(*arguments: str) -> list[str]:
