@@ -37,9 +37,5 @@ NO_TORCH = "this needs torch and safetensors: pip install torch safetensors (doc
 
 
 def how_to_install(extra: str) -> str:
-    """What installs the packages of an extra, for messages. The package itself is in no index.
-
-    Args:
-        extra: Name of the extra in `pyproject.toml`.
-    """
+    """What installs the packages of an extra, for messages. The package itself is in no index."""
     return f"pip install '.[{extra}]' in a checkout"

@@ -37,12 +37,7 @@ class Weighed(NamedTuple):
 
 @dataclass(frozen=True)
 class RowLocal:
-    """A method bound to a hook; `bind` makes one.
-
-    Attributes:
-        method: The method.
-        hook: The hook.
-    """
+    """A method bound to a hook; `bind` makes one."""
 
     method: Method
     hook: Hook
@@ -131,10 +126,6 @@ def _nothing(mask: Tensor) -> Weighed:
 @cache
 def bind(method: str | Method, hook: Hook) -> RowLocal:
     """A method for a hook, bound once: trainers call their hooks for every micro-batch.
-
-    Args:
-        method: A method expression, or a method.
-        hook: What the trainer offers.
 
     Raises:
         UsageError: The expression is wrong, or the method would not be exact there: with the first reason.

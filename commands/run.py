@@ -28,11 +28,7 @@ from vcpo_bench.records.settings import CellSettings
 
 
 def remember_server(ctx: typer.Context) -> None:
-    """Put the address that was typed where workers read it; one from the environment is there already.
-
-    Args:
-        ctx: The call.
-    """
+    """Put the address that was typed where workers read it; one from the environment is there already."""
     source = ctx.get_parameter_source("url")
     if ctx.params["url"] and source is not None and source.name != "ENVIRONMENT":
         os.environ["VCPO_BENCH_VLLM_URL"] = ctx.params["url"]

@@ -143,12 +143,7 @@ def flag(default: bool) -> Any:
 
 
 def text(default: str, *, legal: str) -> Any:
-    """A parameter that is any text, such as a path; commas only inside brackets, since it must be readable again.
-
-    Args:
-        default: Its default.
-        legal: Description of the legal texts.
-    """
+    """A parameter that is any text, such as a path; commas only inside brackets, since it must be readable again."""
 
     def check(value: Any) -> None:
         if not isinstance(value, str):

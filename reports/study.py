@@ -116,10 +116,6 @@ class Study:
 def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
     """Read one results folder, or several that are pooled.
 
-    Args:
-        folders: What `vcpo-bench run` wrote.
-        partial: Also read cells that are still running.
-
     Raises:
         UsageError: No folder holds a cell, or their cells ran under different versions of the rules.
     """

@@ -31,9 +31,6 @@ __all__ = ["HOOKS", "policy_loss", "register"]
 def register(method: str) -> str:
     """Register a method as a policy loss; call it before `initialize_ray`.
 
-    Args:
-        method: A method expression.
-
     Returns:
         The name for `trainer.algorithm.policy_loss_type`.
 

@@ -6,11 +6,7 @@ from typing import Any
 
 
 class AroundOptimizerStep:
-    """Calls a trainer's `OptimizerStep`.
-
-    Args:
-        trainer: A `MethodGRPOTrainer`.
-    """
+    """Calls a trainer's `OptimizerStep`."""
 
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer

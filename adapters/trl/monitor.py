@@ -41,10 +41,6 @@ class WeightMonitor:
         calibrations: Detectors, or the file that `vcpo-bench lab calibrate` wrote; None: those of the package.
         stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
             checkpoint is not stopped again. Otherwise an alarm changes nothing.
-
-    Attributes:
-        reading: The last one.
-        seconds: Time spent here in all.
     """
 
     def __init__(

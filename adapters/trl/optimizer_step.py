@@ -16,10 +16,6 @@ from vcpo_bench.methods import Method
 class OptimizerStep:
     """One trainer's optimizer steps.
 
-    Args:
-        method: The method.
-        parameters: Those that are trained, in their order.
-
     Attributes:
         previous: The gradient of the last step before anything changed it, for methods that need it.
     """

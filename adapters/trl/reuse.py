@@ -29,9 +29,6 @@ class Budget:
 
     The micro-batch that is trained first always does: it is scored last, and what it keeps was in memory while its
     norms were measured. Others do while all they keep is no larger than the trained weights.
-
-    Args:
-        trainer: A `GRPOTrainer`.
     """
 
     def __init__(self, trainer: Any) -> None:

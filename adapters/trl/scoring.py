@@ -66,11 +66,7 @@ class Scorer:
 
     @torch.no_grad()
     def score(self, inputs: Mapping[str, Any]) -> Scores:
-        """Everything the method asks for, under the current weights.
-
-        Args:
-            inputs: Samples of this rank.
-        """
+        """Everything the method asks for, under the current weights."""
         of_norms = None if self._norms is None else self._score_with_norms(self._norms, inputs)
         if of_norms is not None and self._one_pass:
             return of_norms

@@ -29,10 +29,6 @@ PolicyLoss = Callable[..., tuple[Tensor, dict[str, float]]]
 class RowLocalLoss:
     """A method as a policy loss with verl's signature.
 
-    Args:
-        method: The method.
-        aggregate: `agg_loss` of verl.
-
     Raises:
         UsageError: The method needs more than one row, or evidence that verl does not hand to its losses.
     """

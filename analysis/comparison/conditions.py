@@ -53,10 +53,6 @@ class Condition:
 def read_condition(text: str, columns: list[str]) -> Condition:
     """Read `[COLUMN=VALUE,...:] COLUMN SIGN NUMBER`.
 
-    Args:
-        text: What the user typed.
-        columns: Those of the scoreboard.
-
     Raises:
         UsageError: It has another form, or there is no such column.
     """

@@ -16,12 +16,7 @@ _FALL = {"reward": "reward down", "eval_reward": "evaluation reward down"}
 
 
 def find_chain(outcome: Outcome, causes: Sequence[Cause]) -> tuple[Link, ...]:
-    """The signs of the probable causes up to the fall, the earliest first, then the fall; empty without such a cause.
-
-    Args:
-        outcome: Of the run.
-        causes: Ranked.
-    """
+    """The signs of the probable causes up to the fall, the earliest first, then the fall; empty without such causes."""
     probable = [one for one in causes if one.standing == "probable" and one.name not in _STATES]
     latest = math.inf if math.isnan(outcome.onset) else outcome.onset + max(outcome.resolution, 0.0)
     first: dict[str, float] = {}

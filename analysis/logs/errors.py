@@ -11,15 +11,7 @@ _SHOWN = 4
 
 
 class SeveralRunsError(UsageError):
-    """A folder holds several runs.
-
-    Args:
-        root: The folder.
-        runs: Where they are.
-
-    Attributes:
-        runs: Where they are.
-    """
+    """A folder holds several runs."""
 
     def __init__(self, root: Path, runs: Sequence[Path]) -> None:
         self.runs = tuple(runs)

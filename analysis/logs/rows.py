@@ -41,12 +41,7 @@ class Resume:
 
 @dataclass
 class _Track:
-    """The rows of one file that name their step alike.
-
-    Attributes:
-        last: The largest step since the last resume.
-        names: What was kept of them.
-    """
+    """The rows of one file that name their step alike."""
 
     last: float = -math.inf
     names: dict[str, None] = field(default_factory=dict)

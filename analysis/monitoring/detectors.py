@@ -93,9 +93,6 @@ def read_detector(text: str) -> Detector:
 class DetectorStream:
     """A detector that takes one value per update; scores and alarms are bit-identical to those of the whole series.
 
-    Args:
-        detector: What to compute.
-
     Attributes:
         score: Trailing mean after the latest value; NaN before the first.
         alarm: Whether there is an alarm after the latest value.

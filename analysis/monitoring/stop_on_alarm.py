@@ -64,9 +64,6 @@ def _absent(level: Level) -> set[str]:
 def stop_default(level: Level) -> Calibration:
     """What ends a run with `--stop-on-alarm`: the best of the package's detectors that this run can feed.
 
-    Args:
-        level: Record level of the run.
-
     Raises:
         UsageError: All of them need columns that this level does not record.
     """

@@ -45,9 +45,6 @@ class RunWatch:
     A reading of the log may still lack values of its newest step; that step is judged when a later one is there or when
     nothing came for a while.
 
-    Args:
-        calibrations: Detectors with their measured errors.
-
     Attributes:
         report: What the detectors said at the last look; None before.
     """

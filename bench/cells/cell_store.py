@@ -44,12 +44,7 @@ def _is_numbered(name: str, prefix: str) -> bool:
 
 
 class CellStore:
-    """The folder of one cell while it runs, and the one it becomes when the cell ends.
-
-    Args:
-        cells: The folder `cells` of a results folder.
-        key: The cell's key.
-    """
+    """The folder of one cell while it runs, and the one it becomes when the cell ends."""
 
     def __init__(self, cells: Path, key: str) -> None:
         self.final = cells / key

@@ -62,10 +62,6 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     A cell that several folders have must have the same numbers, wall-clock times aside; one that failed gives way to
     one that did not.
 
-    Args:
-        sources: Results folders; they are only read.
-        out: Results folder, made if missing.
-
     Raises:
         UsageError: A folder is no results folder or has links for folders, or two contradict each other: nothing is
             written then.

@@ -12,11 +12,7 @@ from vcpo_bench.bench.trajectories import Trajectories
 
 
 class EventLog:
-    """What happened to the tickets of one asynchronous run.
-
-    Args:
-        schedule: Decides which tickets run and which groups are used.
-    """
+    """What happened to the tickets of one asynchronous run."""
 
     def __init__(self, schedule: AsyncSchedule) -> None:
         self.schedule = schedule

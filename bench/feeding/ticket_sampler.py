@@ -22,13 +22,7 @@ from vcpo_bench.records.step_facts import EPISODE_FACTS
 
 
 class TicketSampler:
-    """Samples tickets. Prompt and random numbers of a ticket depend on seed, batch and group only.
-
-    Args:
-        config: The cell.
-        task: Its task.
-        published: The policy to sample from.
-    """
+    """Samples tickets. Prompt and random numbers of a ticket depend on seed, batch and group only."""
 
     def __init__(self, config: CellConfig, task: Task, published: PublishedPolicy) -> None:
         self.config, self.task, self.published = config, task, published

@@ -102,9 +102,6 @@ KNOWN: Mapping[str, ModelShape] = {
 def model_shape(source: str) -> ModelShape:
     """The shape of a model from its folder's config.json, or by name.
 
-    Args:
-        source: A folder or a hub name, as for `--model`.
-
     Raises:
         UsageError: There is no such folder or known model, or its family is not supported.
     """

@@ -30,11 +30,6 @@ exec vcpo-bench run-cell --out "$here" --key "$key" ${{2:+--model "$2"}}
 def export_grid(cells: Sequence[PlannedCell], options: RunOptions, say: Callable[[str], object]) -> int:
     """Write the missing cells of a grid into a folder; nothing is trained, and no trainer need be installed.
 
-    Args:
-        cells: Cells of the grid.
-        options: The folder, and how its cells are run there.
-        say: Receives lines for the user.
-
     Returns:
         How many were written.
 

@@ -99,10 +99,6 @@ class Sampler(Component):
     def open(self, policy: Policy, job: SamplingJob) -> InflightEngine | None:
         """The engine that samples for a cell; None: the policy itself does.
 
-        Args:
-            policy: The learner's policy.
-            job: What the cell asks for.
-
         Raises:
             UsageError: The cell cannot be sampled this way, a package is missing, or there is no server.
         """

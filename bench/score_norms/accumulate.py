@@ -14,9 +14,6 @@ class GradientSums:
     With the norm-weighted baseline b of a group, the coefficient of a trajectory is k w_i (R_i - b), and b is known
     only after the last micro-batch of the group. Two sums suffice (VCPO, Algorithm 1): sum_i w_i R_i s_i and sum_i
     w_i s_i; `assemble` puts the first minus b times the second into `.grad`.
-
-    Args:
-        count: Number of sums.
     """
 
     def __init__(self, count: int = 2) -> None:
@@ -35,11 +32,7 @@ class GradientSums:
 
     @torch.no_grad()
     def assemble(self, factors: Sequence[Tensor | float]) -> None:
-        """Add the gradient of the loss, minus the sum over k of factors[k] times sum k, to `.grad`; reset the sums.
-
-        Args:
-            factors: One factor for each sum.
-        """
+        """Add the gradient of the loss, minus the sum over k of factors[k] times sum k, to `.grad`; reset the sums."""
         for k, factor in enumerate(factors):
             for parameter, total in self._sums[k].items():
                 share = -factor * total

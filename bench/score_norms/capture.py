@@ -58,11 +58,7 @@ class Use:
 
 
 class LayerTape:
-    """Records every use of some layers through hooks.
-
-    Args:
-        layers: The layers to record.
-    """
+    """Records every use of some layers through hooks."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.uses: list[Use] = []

@@ -55,9 +55,6 @@ def gain_rule(layer: nn.Module) -> GainRule | None:
     times a factor that does not depend on the weight. The constant is 0 for Llama, Qwen and T5, and 1 for Gemma. The
     factor, with its rounding, is then the layer's output for the weight that makes weight + constant equal to 1.
 
-    Args:
-        layer: Any layer.
-
     Returns:
         The rule; None if the layer does something else.
     """

@@ -55,11 +55,7 @@ class Contribution:
 
 
 class SharedContribution(Contribution):
-    """Parts that share parameters in any way: gradients are formed per trajectory and added before they are squared.
-
-    Args:
-        parts: Contributions to overlapping sets of parameters.
-    """
+    """Parts that share parameters in any way: gradients are formed per trajectory and added before they are squared."""
 
     def __init__(self, parts: Sequence[Contribution]) -> None:
         self.parts = parts

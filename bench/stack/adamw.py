@@ -27,10 +27,6 @@ class OwnOptimizers:
     """The optimizer of each cell on its views of the stacked weights: bit for bit what a cell alone does.
 
     PyTorch's fused kernel rounds in a way of its own, so on a CPU nothing else gives a cell the bits it has alone.
-
-    Args:
-        weights: The weights.
-        optimizers: The optimizer of each cell.
     """
 
     def __init__(self, weights: StackedWeights, optimizers: Sequence[torch.optim.Optimizer]) -> None:

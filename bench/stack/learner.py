@@ -58,12 +58,7 @@ class StackedLearner:
         return StackedNetwork(frozen.config, frozen.tensors)
 
     def update(self, batches: Sequence[Trajectories], nows: Sequence[int]) -> list[Outcome]:
-        """One optimizer step of every cell on its batch; none where something was not finite.
-
-        Args:
-            batches: What each cell consumes.
-            nows: Updates that each has made.
-        """
+        """One optimizer step of every cell on its batch; none where something was not finite."""
         began = perf_counter()
         self.weights.clear_gradients()
         flat = zip(*(batch.flat()[:3] for batch in batches), strict=True)

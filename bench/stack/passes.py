@@ -33,11 +33,7 @@ class Passes(Protocol):
 
 
 class PlainPasses:
-    """One graph for all cells, and one backward pass through it.
-
-    Args:
-        weights: The weights.
-    """
+    """One graph for all cells, and one backward pass through it."""
 
     def __init__(self, weights: StackedWeights) -> None:
         self.network = StackedNetwork(weights.config, weights.tensors)

@@ -34,11 +34,6 @@ class CellTrainer(Component):
     def refuse(self, config: CellFields, method: Method, task: NamedTask) -> None:
         """Refuse a cell that it cannot carry out exactly.
 
-        Args:
-            config: The cell.
-            method: Its method.
-            task: Its task.
-
         Raises:
             UsageError: With the reason.
         """
@@ -63,12 +58,7 @@ class OutsideTrainer(CellTrainer, ABC):
         """
 
     def configuration(self, job: TrainerJob, folder: Path) -> list[str]:
-        """What a cell is to the trainer, in its own words, one setting a line; empty: it has none beside the job.
-
-        Args:
-            job: What to train.
-            folder: Folder of the job.
-        """
+        """What a cell is to the trainer, in its own words, one setting a line; empty: it has none beside the job."""
         return []
 
 

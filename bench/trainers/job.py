@@ -103,10 +103,6 @@ def carry_out(train: Callable[[Path], None], job: Path) -> None:
     """Train, and say in the folder of the job what went wrong if something does.
 
     The process ends, and all that it has started, when the worker that started it has gone.
-
-    Args:
-        train: Trains the cell of a file.
-        job: The file.
     """
     if os.environ.get(FOLLOWS):
         threading.Thread(target=_wait_for_the_end, daemon=True).start()

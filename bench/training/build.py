@@ -46,13 +46,7 @@ def build_trainer(
 
 
 def build_learner(config: CellConfig, policy: Policy, method: Method | None = None) -> Learner:
-    """The learner of a cell; it measures what the cell's record level asks for.
-
-    Args:
-        config: The cell.
-        policy: Policy to train.
-        method: As for `build_trainer`.
-    """
+    """The learner of a cell; it measures what the cell's record level asks for."""
     diagnostics = [one for one in DIAGNOSTICS.values() if isinstance(one, GradientDiagnostic)]
     settings = LearnerSettings(
         lr=config.lr,

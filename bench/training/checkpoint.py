@@ -37,11 +37,6 @@ def write_state(folder: Path, key: str, tensors: Mapping[str, Tensor], scalars: 
 def read_state(folder: Path, config: CellConfig, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The scalars and tensors of a checkpoint of this cell, or of the one that it was forked from.
 
-    Args:
-        folder: Folder of the checkpoint.
-        config: The cell.
-        key: Its key.
-
     Raises:
         DamagedResultError: It is damaged, or is of another cell.
         OSError: The disk cannot be read at the moment.

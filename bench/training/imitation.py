@@ -47,11 +47,6 @@ class Pace(NamedTuple):
 def warm_up(task: TokenTask, seed: int = 0, kind: EmbeddedPolicy = TINY) -> WarmStart:
     """Train a new policy on demonstrations until a third of its answers are right; see `imitate`.
 
-    Args:
-        task: Its task.
-        seed: Seed of the initial weights and demonstrations.
-        kind: What kind of policy it is.
-
     Raises:
         UsageError: The target is not reached within 2,000 updates.
     """

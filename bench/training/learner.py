@@ -43,11 +43,6 @@ class Scored(NamedTuple):
 class Learner:
     """Applies one method to one policy.
 
-    Args:
-        policy: Policy, trained in place.
-        method: Maps the evidence of a step to coefficients.
-        settings: How it steps, cuts and measures.
-
     Attributes:
         method_state: What the method returned at the last update and receives at the next.
         previous_gradient: `[D]` the last finite gradient, where a diagnostic or the method needs it.

@@ -15,14 +15,7 @@ from vcpo_bench.records.step_facts import EPISODE_FACTS, StepFacts
 
 
 def sample_rows(facts: StepFacts, batch: Trajectories, done: LearnerStep, full: bool) -> Iterator[Row]:
-    """Rows of `records.SAMPLES` for the trajectories of one update.
-
-    Args:
-        facts: The update.
-        batch: What it consumed.
-        done: What the learner did.
-        full: Include the columns of the level `full`.
-    """
+    """Rows of `records.SAMPLES` for the trajectories of one update."""
     ratio, mask = facts.masked_log_ratio, facts.mask
     length = mask.sum(-1)
     reward = batch.reward.flatten().numpy()

@@ -46,9 +46,6 @@ def papers(expressions: Iterable[str]) -> Bibliography:
     What a method's page gives without an arXiv number, such as an implementation, is a comment. A paper that is not in
     the table of papers, such as that of a plug-in, has the short name and the number: the number finds the rest.
 
-    Args:
-        expressions: Method expressions, parts included.
-
     Raises:
         UsageError: A name is unknown.
     """

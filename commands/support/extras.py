@@ -10,10 +10,6 @@ from vcpo_bench.errors import UsageError, how_to_install
 def check_extras(model: str, lora: int) -> None:
     """Refuse what needs a package that is not installed.
 
-    Args:
-        model: `--model`; empty: none.
-        lora: `--lora`.
-
     Raises:
         UsageError: A package is missing; names it and what installs it.
     """

@@ -20,12 +20,6 @@ Ids = Annotated[
 def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, ids: bool) -> None:
     """Run an analysis and print what it found.
 
-    Args:
-        analysis: Name, with parameters if it has any.
-        folders: Results folders; None: the default one.
-        out: Folder for the tables; None: they are not written.
-        ids: Print the id of each finding before it.
-
     Raises:
         UsageError: There is no such analysis, no results, or no way to write the tables.
     """

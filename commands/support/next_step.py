@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 
 def say_what_next(out: Path, results: Results, board: pd.DataFrame, quiet: bool) -> None:
-    """Say what came out, and name the files and the next command.
-
-    Args:
-        out: Results folder.
-        results: What it holds.
-        board: Its scoreboard.
-        quiet: Say nothing.
-    """
+    """Say what came out, and name the files and the next command."""
     from vcpo_bench.reports.outcome import collapsed, highest
 
     if quiet:

@@ -11,10 +11,6 @@ from vcpo_bench.errors import UsageError
 def check_file(flag: str, path: Path | None) -> None:
     """Refuse a file that cannot be written.
 
-    Args:
-        flag: Option that names it, for the message.
-        path: The file; None: there is none.
-
     Raises:
         UsageError: It is a folder or read-only, or its folder does not exist or is read-only.
     """
@@ -30,10 +26,6 @@ def check_file(flag: str, path: Path | None) -> None:
 
 def check_folder(flag: str, path: Path | None) -> None:
     """Refuse a folder that cannot be made or written to; it need not exist.
-
-    Args:
-        flag: Option that names it, for the message.
-        path: The folder; None: there is none.
 
     Raises:
         UsageError: It, or the nearest folder above that exists, is a file or read-only.

@@ -38,14 +38,7 @@ class Means:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A grid that can be trained.
-
-    Attributes:
-        spec: What was asked for.
-        cells: Its cells.
-        options: How they are run.
-        means: What they are run with.
-    """
+    """A grid that can be trained."""
 
     spec: GridSpec
     cells: list[PlannedCell]

@@ -18,11 +18,7 @@ T = TypeVar("T")
 
 
 class _Drawings(Generic[T]):
-    """The latest drawing of each run. One that took long is kept as long again, however fast its run advances.
-
-    Args:
-        draw: Draws a run.
-    """
+    """The latest drawing of each run. One that took long is kept as long again, however fast its run advances."""
 
     def __init__(self, draw: Callable[[Path], T]) -> None:
         self._draw = draw
@@ -48,11 +44,7 @@ class _Drawings(Generic[T]):
 
 
 class Pages:
-    """Pages of the runs in some folders.
-
-    Args:
-        folders: Results folders, or folders that hold some.
-    """
+    """Pages of the runs in some folders."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders

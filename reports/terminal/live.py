@@ -32,12 +32,7 @@ class View:
     """Receives the events of a run, in order, from one thread. This one shows nothing."""
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """The run begins.
-
-        Args:
-            cells: Key and label of every cell about to run.
-            already_done: Cells of the grid that ended in earlier runs.
-        """
+        """The run begins."""
 
     def started(self, key: str, label: str, steps: int) -> None:
         """A cell begins; it will take `steps` updates."""

@@ -50,9 +50,6 @@ def read_probe(path: Path) -> pd.DataFrame:
 def probe_tables(path: Path) -> RenderableType:
     """The tables of each checkpoint, with and without preconditioning: a row per method, each value over its interval.
 
-    Args:
-        path: Parquet or CSV file that `vcpo-bench lab probe` wrote.
-
     Raises:
         DamagedResultError: The file cannot be read or lacks a column.
     """

@@ -31,9 +31,6 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
     Behind `±` stands half the width of the 95% confidence interval over seeds; where it ends at 0 or 1, both ends stand
     in brackets. Controls carry an asterisk, and collapses are printed in red. Collapses are counted of
     the cells that the collapse rule could judge.
-
-    Args:
-        board: The rows of `analysis.comparison.scoreboard.scoreboard`.
     """
     parts: list[RenderableType] = []
     for (task, regime, lr), rows in board.groupby(["task", "regime", "lr"], sort=True, dropna=False):
@@ -70,11 +67,7 @@ _SHAPES = (_Shape(onset=True), _Shape(), *_NARROW)
 
 
 class _Fitting:
-    """The widest shape of a table that fits where it is printed.
-
-    Args:
-        rows: Of one task, regime and learning rate.
-    """
+    """The widest shape of a table that fits where it is printed."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self._rows = rows

@@ -53,12 +53,6 @@ class Board:
 def entry_of(study: Study, name: str, title: str, by: str) -> Entry:
     """What a study contributes to a leaderboard.
 
-    Args:
-        study: The results.
-        name: Of the entry's files.
-        title: In words.
-        by: Who ran it.
-
     Raises:
         UsageError: The name cannot be that of a file.
     """

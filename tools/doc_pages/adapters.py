@@ -63,11 +63,7 @@ def in_verl(method: Method) -> str:
 
 
 def table(support: Callable[[Method], str]) -> str:
-    """One row per method and part.
-
-    Args:
-        support: What one trainer makes of it.
-    """
+    """One row per method and part."""
     lines = [
         "| method or part | loss sees | advantage sees | step | further evidence | here |",
         "|---|---|---|---|---|---|",

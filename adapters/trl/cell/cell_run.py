@@ -25,9 +25,6 @@ from vcpo_bench.records import STEPS_FILE
 class CellRun:
     """What a cell has beside TRL's trainer. Every process has one, and they agree in all but the measured times.
 
-    Args:
-        job: What to train.
-
     Attributes:
         task: Its task, in tokens.
         policy: The model that is trained, as the loop of this project evaluates it.

@@ -107,12 +107,7 @@ class CellTraining:
 
 
 class CellCallback:
-    """Records, evaluates, saves and ends a cell.
-
-    Args:
-        trainer: Trains it.
-        folder: Where its progress is told.
-    """
+    """Records, evaluates, saves and ends a cell."""
 
     def __init__(self, trainer: Any, folder: Path) -> None:
         self._trainer, self._folder, self._cell = trainer, folder, trainer.cell

@@ -19,12 +19,7 @@ from vcpo_bench.methods import load_plugin
 
 
 def trainer_of(cell: CellRun, folder: Path) -> Any:
-    """TRL's trainer of a cell, before its first update.
-
-    Args:
-        cell: The cell.
-        folder: Where it writes.
-    """
+    """TRL's trainer of a cell, before its first update."""
     from transformers import PrinterCallback
     from trl import GRPOConfig
 

@@ -38,11 +38,7 @@ class VerlProcess(ABC):
 
 
 class Child(VerlProcess):
-    """A child of this process; without a cluster, verl starts a Ray of its own.
-
-    Args:
-        arguments: Arguments of verl's command line.
-    """
+    """A child of this process; without a cluster, verl starts a Ray of its own."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen([sys.executable, *ENTRY, *arguments])
@@ -96,11 +92,6 @@ class RayJob(VerlProcess):
 @contextmanager
 def start(config: CellConfig, key: str, arguments: Sequence[str]) -> Iterator[VerlProcess]:
     """Start verl where the cell's trainer says; it has ended when the block ends.
-
-    Args:
-        config: The cell.
-        key: Its key.
-        arguments: Arguments of verl's command line.
 
     Raises:
         UsageError: No cluster answers.

@@ -27,12 +27,7 @@ LATEST = "latest_checkpointed_iteration.txt"
 
 
 def arguments(job: TrainerJob, folder: Path) -> list[str]:
-    """What verl is told of a cell, as arguments of its command line.
-
-    Args:
-        job: What to train.
-        folder: Folder of the job.
-    """
+    """What verl is told of a cell, as arguments of its command line."""
     task = bound_task(job)
     return overrides(settings_of(job, (task.prompt_length, task.max_response), folder))
 
@@ -46,10 +41,6 @@ def bound_task(job: TrainerJob) -> BoundTask:
 
 class VerlFollower:
     """Turns what verl leaves into tables, checkpoints and progress.
-
-    Args:
-        job: What verl trains.
-        folder: Folder of the job.
 
     Attributes:
         recorder: The tables so far.

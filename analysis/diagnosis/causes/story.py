@@ -133,12 +133,7 @@ def _told_apart(before: float, after: float) -> str:
 
 @dataclass
 class Case:
-    """Collects what speaks for and against one cause.
-
-    Attributes:
-        story: The run.
-        name: Of the cause.
-    """
+    """Collects what speaks for and against one cause."""
 
     story: Story
     name: str

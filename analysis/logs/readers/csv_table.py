@@ -22,11 +22,6 @@ _SEPARATORS = (",", ";", "\t")
 def read_csv(path: Path, rows: LogRows, run: str = "") -> None:
     """Read every row; cells that are empty or text are left out.
 
-    Args:
-        path: The table.
-        rows: Takes the values.
-        run: Which run of an export of several.
-
     Raises:
         UsageError: There is no header, a name is there twice, or the file holds several runs.
     """

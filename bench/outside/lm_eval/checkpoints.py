@@ -25,15 +25,7 @@ _PREFIX = "policy/"
 
 @dataclass(frozen=True, slots=True)
 class KeptCheckpoint:
-    """A kept checkpoint of an ended cell.
-
-    Attributes:
-        results: The results folder.
-        key: Key of the cell.
-        config: The cell's configuration.
-        step: Number of updates before it.
-        folder: Its files.
-    """
+    """A kept checkpoint of an ended cell."""
 
     results: Path
     key: str

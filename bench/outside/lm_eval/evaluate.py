@@ -51,11 +51,6 @@ class Scoring:
 def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Iterator[tuple[KeptCheckpoint, list[Score]]]:
     """Score checkpoints one after another and write their scores.
 
-    Args:
-        cells: Folders of ended cells, or results folders.
-        which: `last`, `all` or a number of updates.
-        scoring: How to score them.
-
     Yields:
         Each checkpoint with its scores, once they are on disk.
 

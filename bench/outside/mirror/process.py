@@ -142,11 +142,6 @@ def _settings(tracker: Tracker, folder: Path, cells: Mapping[str, Mapping[str, A
 def mirror_folder(folder: Path, tracker: Tracker, page: Path | None) -> int:
     """Mirror the ended cells of a results folder that are not mirrored yet, in this process.
 
-    Args:
-        folder: The results folder.
-        tracker: Where to.
-        page: Report to mirror as well.
-
     Returns:
         Number of cells mirrored.
 

@@ -54,20 +54,10 @@ class Connection(ABC):
 
     @abstractmethod
     def start(self, key: str, config: Mapping[str, Any]) -> TrackedRun:
-        """Start the run of a cell, or go on with it.
-
-        Args:
-            key: The cell's key; the name of the run.
-            config: The cell's configuration.
-        """
+        """Start the run of a cell, or go on with it."""
 
     def report(self, name: str, page: Path) -> None:  # noqa: B027  # a tracker without pages has nothing to do
-        """Take the HTML report of the folder, where the tracker can show one.
-
-        Args:
-            name: Name for it.
-            page: The file.
-        """
+        """Take the HTML report of the folder, where the tracker can show one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +86,6 @@ class Tracker(Component, ABC):
     @abstractmethod
     def connect(self, folder: Path) -> Connection:
         """Load the package.
-
-        Args:
-            folder: The results folder.
 
         Raises:
             ImportError: It is not installed.

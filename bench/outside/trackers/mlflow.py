@@ -68,12 +68,7 @@ def _make_database(path: Path) -> None:
 
 
 class MLflowConnection(Connection):
-    """One experiment of one database.
-
-    Args:
-        client: MLflow's.
-        experiment: Its id.
-    """
+    """One experiment of one database."""
 
     def __init__(self, client: Any, experiment: str) -> None:
         self._client, self._experiment = client, experiment

@@ -43,13 +43,7 @@ class Trackio(Tracker):
 
 
 class TrackioConnection(Connection):
-    """trackio for one results folder.
-
-    Args:
-        trackio: The module.
-        project: Project of the runs.
-        group: Their group.
-    """
+    """trackio for one results folder."""
 
     def __init__(self, trackio: Any, project: str, group: str) -> None:
         self._trackio, self._project, self._group = trackio, project, group

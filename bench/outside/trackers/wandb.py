@@ -58,13 +58,7 @@ class Wandb(Tracker):
 
 
 class WandbConnection(Connection):
-    """wandb for one results folder.
-
-    Args:
-        tracker: Mode and project.
-        folder: The results folder.
-        wandb: The module.
-    """
+    """wandb for one results folder."""
 
     def __init__(self, tracker: Wandb, folder: Path, wandb: Any) -> None:
         self._tracker, self._folder, self._wandb = tracker, folder, wandb

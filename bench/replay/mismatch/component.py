@@ -33,12 +33,7 @@ class MismatchComponent(Component, ABC):
 
     @abstractmethod
     def switched(self, path: SamplingPath, setup: MismatchSetup) -> SamplingPath:
-        """The path with this component on.
-
-        Args:
-            path: The path so far.
-            setup: Sampler and trainer.
-        """
+        """The path with this component on."""
 
 
 COMPONENTS = Catalog(

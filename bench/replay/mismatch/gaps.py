@@ -51,10 +51,6 @@ def ess_at(drawn: Drawn, length: int) -> tuple[float, bool]:
     """Kish ESS ratio of the sequence weights of the first `length` tokens, and whether it was measured.
 
     Past the longest response it is extrapolated: with independent tokens of variance s^2 it is exp(-length s^2).
-
-    Args:
-        drawn: Of a path, [B, T].
-        length: Tokens.
     """
     if length > drawn.mask.shape[1]:
         return math.exp(-length * gap_of(drawn).sd ** 2), False

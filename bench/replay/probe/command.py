@@ -40,10 +40,6 @@ _STALE, _FRESH, _CONTROL = 10**9, 2 * 10**9, 3 * 10**9
 def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
     """Replay the run once and measure at every checkpoint.
 
-    Args:
-        spec: What to probe.
-        say: Called with one line per checkpoint.
-
     Returns:
         Rows of `records.PROBES`.
 

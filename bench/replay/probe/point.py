@@ -39,9 +39,6 @@ def truth_method(responses: int) -> Method:
 
     A leave-one-out baseline is independent of the row it is subtracted from, and token sums are divided by a constant,
     not by each row's length. A group of one response has no baseline.
-
-    Args:
-        responses: Responses per prompt.
     """
     baseline = "rloo" if responses > 1 else "raw"
     return parse_method(f"reinforce+{baseline}+seq-mean-token-sum-norm")

@@ -107,10 +107,6 @@ def _version(cell: RecordedCell, schedule: StalenessSchedule, step: int) -> int:
 def check_memory(spec: ProbeSpec, trained: int) -> None:
     """Check that main memory holds the gradients: one per fresh batch, and one per stale batch and method.
 
-    Args:
-        spec: What to probe.
-        trained: Number of trained parameters.
-
     Raises:
         UsageError: They need more than the main memory.
     """

@@ -40,9 +40,6 @@ class Recorded:
 class StoredRun:
     """A recorded cell with kept checkpoints.
 
-    Args:
-        cell: The cell.
-
     Attributes:
         cell: The cell.
         task: Its task.

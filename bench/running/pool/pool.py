@@ -79,11 +79,6 @@ def run_jobs(jobs: Sequence[CellJob], workers: int, observer: GridObserver) -> i
 
     A worker that dies or hangs is replaced, and its cell resumes from its checkpoint.
 
-    Args:
-        jobs: The cells to run.
-        workers: Number of processes.
-        observer: Receives the events of all cells.
-
     Returns:
         Number of cells that failed (status `error`).
 

@@ -15,13 +15,7 @@ from vcpo_bench.errors import DiskFullError
 
 
 def worker_device(device: str, position: int, count: int) -> str:
-    """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin.
-
-    Args:
-        device: Device of the cell.
-        position: Index of the worker.
-        count: Number of GPUs.
-    """
+    """Device of a worker: `cuda` stands for all GPUs of the machine, which are assigned to workers round-robin."""
     return f"cuda:{position % count}" if device == "cuda" and count > 1 else device
 
 
@@ -30,10 +24,6 @@ def work(pipe: Connection, position: int) -> None:
 
     The events are those of `GridObserver`, and three more: `waiting` for the claim on a cell, `disk_full` with its
     text, which stops the grid, and `crashed` with a traceback, after which this process ends.
-
-    Args:
-        pipe: Connection to the parent.
-        position: Index of the worker.
     """
     threading.Thread(target=_follow_parent, daemon=True).start()
     send = _Sender(pipe)

@@ -28,9 +28,6 @@ class Launcher(Component):
     def check(self, device: str) -> None:
         """Refuse to run where a package, a program or a service is missing, before anything is written.
 
-        Args:
-            device: `--device`.
-
         Raises:
             UsageError: It is.
         """

@@ -81,12 +81,7 @@ class Slurm(ScheduledLauncher):
 
 
 class _SlurmScheduler(Scheduler):
-    """The jobs of one results folder on a cluster, asked about by Slurm's command-line programs.
-
-    Args:
-        launcher: What a job asks for.
-        out: The results folder.
-    """
+    """The jobs of one results folder on a cluster, asked about by Slurm's command-line programs."""
 
     def __init__(self, launcher: Slurm, out: Path) -> None:
         self._launcher, self._out = launcher, out

@@ -10,12 +10,7 @@ from vcpo_bench.records import CELLS
 
 
 class TimeLimit:
-    """The time limit of a job, which is pickled with it each time it is queued again.
-
-    Args:
-        job: The job.
-        minutes: Its time limit.
-    """
+    """The time limit of a job, which is pickled with it each time it is queued again."""
 
     def __init__(self, job: Job, minutes: int) -> None:
         self._job, self._minutes = job, minutes

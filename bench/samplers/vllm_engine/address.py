@@ -44,9 +44,6 @@ class Address:
 def read_address(url: str) -> Address:
     """The address in a URL; user and password in it, or the API key of the environment, become its authorization.
 
-    Args:
-        url: What the user gave.
-
     Raises:
         UsageError: It is no address of a server, or the key cannot be sent; secrets are not in the text.
     """

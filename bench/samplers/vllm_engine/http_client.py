@@ -28,12 +28,7 @@ class Unreachable(RuntimeError):  # noqa: N818 - a state of the server, handled 
 
 
 class Refused(RuntimeError):  # noqa: N818 - as above
-    """The server refused the request.
-
-    Args:
-        status: HTTP status.
-        text: The beginning of its answer.
-    """
+    """The server refused the request."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -49,9 +44,6 @@ class Client:
 
     Raises:
         UsageError: It is no address.
-
-    Attributes:
-        url: The address without secrets.
     """
 
     def __init__(self, url: str, seconds: float = ANSWER_SECONDS) -> None:

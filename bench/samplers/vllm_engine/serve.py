@@ -35,9 +35,6 @@ class VllmServer:
         log: File for its output.
         options: Further flags.
         environment: Further environment variables.
-
-    Attributes:
-        url: Its address.
     """
 
     def __init__(

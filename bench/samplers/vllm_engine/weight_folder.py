@@ -18,9 +18,6 @@ class WeightFolder:
     """A new folder among the temporary files. Those of processes that are gone are removed first.
 
     A lock file beside the folder is locked as long as its process lives.
-
-    Attributes:
-        path: The folder.
     """
 
     def __init__(self) -> None:

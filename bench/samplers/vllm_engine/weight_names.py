@@ -14,11 +14,7 @@ _PREFIX = "network."
 
 
 class WeightNames:
-    """Renames what a policy publishes: checkpoint names, and one entry for each name of a shared weight.
-
-    Args:
-        policy: The policy.
-    """
+    """Renames what a policy publishes: checkpoint names, and one entry for each name of a shared weight."""
 
     def __init__(self, policy: CausalPolicy) -> None:
         every = dict(policy.named_parameters(remove_duplicate=False))

@@ -35,11 +35,7 @@ class Transfer(Protocol):
 
 
 class Disk:
-    """A file that the server reads: it must see the same file system.
-
-    Args:
-        client: The server.
-    """
+    """A file that the server reads: it must see the same file system."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._folder = client, WeightFolder()
@@ -120,12 +116,7 @@ class StaticIpc:
 
 
 class StaticNccl:
-    """NCCL of releases whose trainer side is a function; trainer and engine need a GPU each.
-
-    Args:
-        client: The server.
-        release: Its release.
-    """
+    """NCCL of releases whose trainer side is a function; trainer and engine need a GPU each."""
 
     def __init__(self, client: Client, release: tuple[int, int]) -> None:
         self._client, self._release = client, release

@@ -45,10 +45,6 @@ class BoundDialogue(Environment):
 
     What the policy said is never encoded again: its own tokens stay, and only what is inserted is put into tokens. A
     turn may thus end with a token that reaches beyond what ended it.
-
-    Args:
-        dialogue: The dialogue.
-        tokenizer: The model's tokenizer.
     """
 
     def __init__(self, dialogue: Dialogue, tokenizer: Tokenizer) -> None:

@@ -20,11 +20,7 @@ RESULTS = Path("results")
 
 
 def kinds(results: Path = RESULTS) -> list[Kind]:
-    """Every kind, in the order of the help.
-
-    Args:
-        results: Folder that holds the results folders.
-    """
+    """Every kind, in the order of the help."""
     return [
         MethodKind(),
         PartKind(),

@@ -11,11 +11,7 @@ from vcpo_bench.records import CELL_FILE, CELLS, GRID_FILE, PARTIAL_SUFFIX
 
 
 class RunKind(Kind):
-    """The results folders below a folder.
-
-    Args:
-        results: Where to look.
-    """
+    """The results folders below a folder."""
 
     singular, plural = "run", "runs"
 

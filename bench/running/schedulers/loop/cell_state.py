@@ -141,14 +141,7 @@ def _after_job(state: CellState, result: JobResult) -> Action:
 
 
 def describe(action: Action, state: CellState, result: JobResult | None, out: Path) -> str:
-    """What to say of an action in one line; empty: nothing.
-
-    Args:
-        action: What `next_action` returned.
-        state: Where the cell stood before.
-        result: How its job ended.
-        out: The results folder.
-    """
+    """What to say of an action in one line; empty: nothing."""
     reason = f" ({result.reason})" if result is not None and result.reason else ""
     completed = result is not None and result.completed
     if action is Action.RESUBMIT:

@@ -58,9 +58,6 @@ class LaunchFile:
         """Enter which job runs a cell.
 
         The handle of an earlier job of the cell is kept as `replaced`: that job may still run.
-
-        Args:
-            handles: Handles of jobs by key of a cell.
         """
         known = self.handles()
         replaced = {known[key]: key for key in handles if known.get(key, handles[key]) != handles[key]}

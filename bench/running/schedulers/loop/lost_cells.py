@@ -25,9 +25,6 @@ class LostCells:
     The claims on the cells of a lost node fall silent, and may be taken over after a lease. The claim of a cell's last
     job is taken over at once, because the scheduler says that this job is gone. For other claims `record` tries again
     at every call, and never waits.
-
-    Args:
-        cells_folder: `cells` of the results folder.
     """
 
     def __init__(self, cells_folder: Path) -> None:
@@ -35,13 +32,7 @@ class LostCells:
         self._cells: dict[str, _LostCell] = {}
 
     def add(self, cell: PlannedCell, reason: str, job: str) -> None:
-        """Add a cell.
-
-        Args:
-            cell: The cell.
-            reason: Why it failed, in one line.
-            job: Its last job, which is gone.
-        """
+        """Add a cell."""
         self._cells[cell.key] = _LostCell(cell, reason, job)
 
     def record(self, unfinished: Collection[str]) -> list[str]:

@@ -53,11 +53,7 @@ class Scheduler(ABC):
         """
 
     def orphans(self, known: Collection[str]) -> set[str]:
-        """Living jobs of the results folder whose submission was cut off before their handles were written down.
-
-        Args:
-            known: Every handle that was written down.
-        """
+        """Living jobs of the results folder whose submission was cut off before their handles were written down."""
         return set()
 
     @abstractmethod

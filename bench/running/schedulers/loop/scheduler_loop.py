@@ -52,13 +52,7 @@ class Submission(NamedTuple):
 
 
 class SchedulerLoop:
-    """The cells of a grid in the hands of a scheduler.
-
-    Args:
-        scheduler: Runs the jobs.
-        cells: The cells, none of which has ended well.
-        options: How to run them.
-    """
+    """The cells of a grid in the hands of a scheduler."""
 
     def __init__(self, scheduler: Scheduler, cells: Sequence[PlannedCell], options: RunOptions) -> None:
         self._scheduler, self._options = scheduler, options
@@ -88,9 +82,6 @@ class SchedulerLoop:
 
     def wait(self, observer: GridObserver) -> int:
         """Wait until every cell has ended; returns how many failed or were left.
-
-        Args:
-            observer: Receives the events of the cells.
 
         Raises:
             DiskFullError: There is no space left.
@@ -131,11 +122,7 @@ class SchedulerLoop:
             raise
 
     def close(self, keep_logs: bool = False) -> None:
-        """Leave the scheduler, and remove what jobs need, unless there are jobs of other cells of the folder.
-
-        Args:
-            keep_logs: A cell has failed.
-        """
+        """Leave the scheduler, and remove what jobs need, unless there are jobs of other cells of the folder."""
         others = {handle for key, handle in self._file.handles().items() if key not in self._cells}
         idle = not self._scheduler.alive(others)
         if idle and not keep_logs:

@@ -12,12 +12,6 @@ class ItemStream:
 
     Philox-4x64-10: the key is a hash of seed and purpose; the counter holds position, index, batch and a 1, where
     the rows of `bench.streams.uniforms` have a 0.
-
-    Args:
-        seed: Seed of the run.
-        purpose: Name of the stream.
-        batch: Index of the batch.
-        index: Position of the item in the batch.
     """
 
     def __init__(self, seed: int, purpose: str, batch: int, index: int) -> None:
