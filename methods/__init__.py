@@ -2,7 +2,6 @@
 
 from vcpo_bench.methods.assembly.catalog import (
     METHODS,
-    broken_plugins,
     method_names,
     parse_method,
     parse_methods,
@@ -32,7 +31,7 @@ __all__ = [
     "METHODS", "Admission", "Aggregation", "Baseline", "Batch", "BatchError", "Curve", "Description",
     "EvidenceOrderError", "EvidenceView", "ExpressionError", "Geometry", "Mask", "Method", "MethodError",
     "MissingEvidence", "NonFiniteEvidence", "ParameterError", "Part", "PluginError", "RatioMethod", "Regularizer",
-    "Step", "Terms", "Update", "WeightMethod", "broken_plugins", "coefficient_curve", "describe", "draw_curve",
+    "Step", "Terms", "Update", "WeightMethod", "coefficient_curve", "describe", "draw_curve",
     "geometry_of", "geometry_text", "load_plugin", "method_names", "parse_method", "parse_methods", "part_names",
     "split_expressions",
 ]  # fmt: skip

@@ -9,7 +9,6 @@ from vcpo_bench.methods.assembly.method import Method
 from vcpo_bench.methods.assembly.ratio_methods import WeightMethod
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.naming.catalog import Catalog
-from vcpo_bench.naming.entries import Broken
 from vcpo_bench.naming.errors import ExpressionError
 from vcpo_bench.naming.grammar import NamedItem, read_items, split_list, unknown_name
 
@@ -134,8 +133,3 @@ def method_names() -> list[str]:
 def part_names() -> list[str]:
     """Names of all parts, in alphabetical order."""
     return METHODS.part_names()
-
-
-def broken_plugins() -> list[Broken]:
-    """Installed plug-ins that failed to load, with their errors."""
-    return METHODS.broken

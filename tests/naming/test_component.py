@@ -24,6 +24,17 @@ def test_the_canonical_text_has_only_what_differs_from_the_defaults() -> None:
     assert Soup(heat=61.0).settings() == {"heat": "61"}
 
 
+class Served(Soup):
+    """Says more of itself than its parameters."""
+
+    def settings(self) -> dict[str, str]:
+        return super().settings() | {"cook": "me"}
+
+
+def test_the_canonical_text_shows_the_settings_in_alphabetical_order() -> None:
+    assert Served(spoons=3, salt=0.75).text() == "soup(cook=me,salt=0.75,spoons=3)"
+
+
 def test_parameters_are_in_the_order_of_their_fields() -> None:
     assert list(parameters(Soup)) == ["spoons", "salt", "heat", "kind", "hot", "garnish", "beside"]
     assert parameters(Water) == {}

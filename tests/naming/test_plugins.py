@@ -7,10 +7,11 @@ from kitchen import Dish
 
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.errors import PluginError
-from vcpo_bench.naming.plugins import load_plugin
+from vcpo_bench.naming.plugins import load_plugin, plugin_digests
 
 HEAD = "from __future__ import annotations\n"
 STEW = '''
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 from kitchen import Dish
@@ -22,6 +23,7 @@ class Stew(Dish):
     name: ClassVar[str] = "stew"
     hours: int = integer(2, minimum=1)
 '''
+UNFINISHED = STEW.replace("(Dish)", "(Dish, ABC)") + "    @abstractmethod\n    def serve(self) -> str: ...\n"
 PIE = STEW.replace("Stew", "Pie").replace('"stew"', '"pie"')
 
 
@@ -75,6 +77,10 @@ def test_files_of_one_name_in_two_folders_do_not_meet(dishes: Catalog[Dish], tmp
         ("x = 1", r"holds no named subclass of one of ours \(.*Dish.*\)"),
         (STEW.replace('"stew"', '"soup"'), "defines the dish 'soup', which kitchen already does"),
         (STEW.replace("@dataclass(frozen=True, kw_only=True)", ""), "is not a dataclass; write @dataclass"),
+        (
+            f"{STEW.replace('(Dish)', '(Dish, ABC)')}    @abstractmethod\n    def serve(self) -> str: ...\n",
+            "does not define serve",
+        ),
     ],
 )
 def test_a_file_that_does_not_load_is_one_line_and_adds_nothing(
@@ -96,3 +102,8 @@ def test_what_is_no_file_is_named(dishes: Catalog[Dish], tmp_path: Path) -> None
     (tmp_path / "words.txt").write_text("stew")
     with pytest.raises(PluginError, match=r"give a path ending in \.py"):
         load_plugin(tmp_path / "words.txt")
+
+
+def test_digests_of_several_plugins_are_sorted_and_each_stands_once() -> None:
+    assert plugin_digests("", "") == ""
+    assert plugin_digests("b", "a+b", "") == "a+b"

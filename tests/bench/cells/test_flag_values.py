@@ -22,6 +22,7 @@ def test_lists_are_read() -> None:
     assert options.seeds("4,2") == [4, 2]
     assert options.rates("1e-4,3e-4") == [1e-4, 3e-4]
     assert options.every("every=50") == 50
+    assert options.updates("0,3") == [0, 3]
 
 
 def test_ranges_are_read() -> None:

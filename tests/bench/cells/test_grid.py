@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.analysis.comparability import DEFAULTS, NOT_SEPARATED
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid, skipped_methods
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.opening import longest_response
@@ -27,7 +26,7 @@ from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import method_names, parse_method
-from vcpo_bench.records.settings import SETTINGS, CellSettings, read_settings
+from vcpo_bench.records.settings import CellSettings
 
 TINY = {"tasks": ("walk-eos",), "settings": CellSettings(steps=4, prompts=2, responses=4)}
 
@@ -209,21 +208,6 @@ def test_a_failed_cell_keeps_its_events(tmp_path: Path, monkeypatch: pytest.Monk
     assert pq.read_table(tmp_path / cell.key / "events.parquet")["event"].to_pylist() == ["sampler_died"]
 
 
-def test_analysis_knows_what_cells_had_before_there_was_a_choice() -> None:
-    defaults = {name: SETTINGS[name].default for name in NOT_SEPARATED}
-    assert defaults == DEFAULTS
-    assert defaults | {"lr_warmup": 0} == NOT_SEPARATED  # there was no warmup before there was a choice
-
-
-def test_weight_decay_is_part_of_a_cell_and_no_old_key_moves() -> None:
-    plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
-    (usual,), (decayed,) = plan_grid(plain), plan_grid(replace(plain, settings=CellSettings(weight_decay=0.1)))
-    assert decayed.config.weight_decay == 0.1
-    assert decayed.key != usual.key == plan_grid(replace(plain, settings=CellSettings(weight_decay=0.0)))[0].key
-    with pytest.raises(UsageError, match=r"--weight-decay -1\.0: must be a finite number, 0 or more"):
-        read_settings({"weight_decay": -1.0})
-
-
 def test_an_optimizer_is_part_of_a_cell_and_no_old_key_moves() -> None:
     plain = GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False)
     (usual,) = plan_grid(plain)
@@ -251,14 +235,6 @@ def test_a_policy_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UsageError, match=r"--policy other: a built-in policy, and --model names another"):
         plan_grid(replace(plain, model="somewhere"))
     assert plan_grid(plain)[0].config.label == "clip lag 0 seed 0 chain other lr 3e-4"
-
-
-def test_a_plugin_edited_while_the_grid_ran_ends_its_cells_with_the_reason(tmp_path: Path) -> None:
-    (cell,) = plan_grid(GridSpec(methods=("clip",), staleness=(0,), seeds=(0,), controls=False, **TINY))
-    planned_before = replace(cell, config=replace(cell.config, plugins="0123456789"))
-    events: list[tuple] = []
-    assert run_cell(planned_before, tmp_path, 0, lambda *event: events.append(event)) == "error"
-    assert "was edited while the grid was running; run it again" in events[-1][-1]
 
 
 def test_workers_by_devices(monkeypatch: pytest.MonkeyPatch) -> None:

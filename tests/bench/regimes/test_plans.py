@@ -157,20 +157,6 @@ def test_a_digit_is_tenths_of_the_trajectories(count: int, mark: str) -> None:
     assert line.ljust(24)[18] == mark
 
 
-def test_the_first_token_of_a_response_in_flight_is_old_and_its_last_one_is_new() -> None:
-    steady = [each for each in plan(REGIMES.parse("inflight").schedule(3, SHAPE), 12) if not each.filling]
-    assert steady
-    for each in steady:
-        assert dict(each.oldest) == {each.update - 3: 8}
-        assert dict(each.newest) == {each.update: 8}
-        assert dict(each.lags) == {3: 8}
-
-
-def test_a_whole_response_has_one_version() -> None:
-    for each in plan(REGIMES.parse("fifo").schedule(3, SHAPE), 12):
-        assert each.oldest == each.newest == {max(each.update - 3, 0): 8}
-
-
 @pytest.mark.parametrize("draw", [0.0, 2.0**-53, 0.5])
 def test_the_service_time_of_the_smallest_draw(monkeypatch: pytest.MonkeyPatch, draw: float) -> None:
     """Draws are multiples of 2^-53; zero, which has no normal quantile, counts as half of the smallest."""

@@ -1,9 +1,7 @@
 """A regime of one's own: one file is enough to list, plan, train, resume, and fork it."""
 
 import json
-import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -22,8 +20,6 @@ from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks
 from vcpo_bench.bench.replay.recorded_cell import read_cell
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.errors import UsageError
-from vcpo_bench.naming import entries
-from vcpo_bench.naming.errors import PluginError
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.naming.template import write_new
 
@@ -128,27 +124,3 @@ def test_the_sampler_process_knows_an_asynchronous_one(hurried: Path) -> None:
     assert trainer.status == "completed"
     assert max(columns["lag_max"]) <= 2
     assert trainer.recorder.tables["events.parquet"].columns["event"] == []
-
-
-def test_an_unfinished_one_is_one_clear_line(written: Path) -> None:
-    text = written.read_text()
-    written.write_text(text[: text.index("    def build")])
-    with pytest.raises(PluginError, match="the regime 'written-regime' does not define build"):
-        load_plugin(written)
-    written.write_text(text.replace('name: ClassVar[str] = "written-regime"', 'name: ClassVar[str] = "fifo"'))
-    with pytest.raises(PluginError, match="defines the regime 'fifo'"):
-        load_plugin(written)
-
-
-def test_installed_packages_add_regimes(
-    written: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    monkeypatch.syspath_prepend(str(written.parent))
-    point = EntryPoint("written-regime", "written_regime:WrittenRegime", "vcpo_bench.regimes")
-    monkeypatch.setattr(entries, "entry_points", lambda group: [point] if group == point.group else [])
-    request.addfinalizer(lambda: sys.modules.pop("written_regime", None))
-    REGIMES.forget()
-    assert "written-regime" in REGIMES.names()
-    assert REGIMES.origin("written-regime") == "entry point written_regime:WrittenRegime"
-    assert "written-regime" in call("ls", "regimes").output
-    assert REGIMES.parse("written-regime").source == ""

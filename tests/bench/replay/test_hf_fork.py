@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from replays import call, quiet, run_forks, tables
+from replays import quiet, run_forks, tables
 from safetensors.torch import load_file
 
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
 from vcpo_bench.bench.replay.probe import ProbeSpec, run_probe
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell, read_cell
 from vcpo_bench.bench.replay.replay import Replay
-from vcpo_bench.bench.running.cell.run_cell import run_cell
-from vcpo_bench.bench.running.cell_job import CellJob
-from vcpo_bench.bench.running.schedulers import local
 from vcpo_bench.methods import parse_method
 
 AT, STEPS = 3, 6
@@ -97,28 +94,3 @@ def test_a_fork_can_itself_be_probed_and_forked(tmp_path: Path, recorded_model: 
     said: list[str] = []
     run_probe(ProbeSpec(parent, [AT + 2], [parse_method("clip")], 8, 8), tmp_path / "p.parquet", said.append)
     assert said == [f"{parent.key}: 2 updates replayed from the checkpoint at {AT}, bit-identical to the record"]
-
-
-def in_process(jobs: list[CellJob], workers: int, observer: object) -> int:
-    """In place of worker processes, where rewards are those of the library."""
-    return sum(run_cell(job.cell, job.cells_folder, job.keep_every, quiet) == "error" for job in jobs)
-
-
-def test_fork_on_the_command_line(
-    tmp_path: Path, recorded_model: Recorded, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "run_jobs", in_process)
-    parent = recorded_model()
-    asked = (
-        "lab", "fork", parent.folder, "--at", AT, "--methods", "vespo", "--out", tmp_path / "fork", "--model", model,
-        "-q",
-    )  # fmt: skip
-    forked = call(*map(str, asked))
-    assert forked.exit_code == 0, forked.output
-    assert "2 updates replayed from the checkpoint at 2, bit-identical to the record" in forked.output
-    assert "vcpo*" in forked.output
-    cells = {path.name: path for path in (tmp_path / "fork" / "cells").iterdir()}
-    assert len(cells) == 2
-    (control,) = [path for name, path in cells.items() if "-vcpo-" in name]
-    assert repr(tables(control)) == repr(tables(parent.folder))
-    assert "replayed" not in call(*map(str, asked)).output

@@ -197,15 +197,6 @@ def compare(table: pd.Series, row: tuple[str, int, bool], wanted: dict[str, floa
         assert table[(*row, name)] == pytest.approx(value, rel=5e-3, abs=near), (row, name)
 
 
-def test_probe_on_the_command_line(recorded_model: Recorded, tmp_path: Path, model: Path) -> None:
-    cell = recorded_model()
-    sizes = ("--batches", "8", "--fresh", "8", "--out", tmp_path / "p.csv")
-    probed = call("lab", "probe", cell.folder, "--at", "4", "--methods", "tis,vcpo", *sizes, "--model", model)
-    assert probed.exit_code == 0, probed.output
-    assert "4 updates replayed from the start, bit-identical to the record" in probed.output
-    assert read_probe(tmp_path / "p.csv")["method"].unique().tolist() == ["truth", "reinforce", "tis", "vcpo"]
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

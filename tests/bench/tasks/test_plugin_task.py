@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.errors import UsageError
-from vcpo_bench.naming import entries
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.naming.template import write_new
 from vcpo_bench.records.settings import CellSettings
@@ -76,19 +74,6 @@ def test_without_a_start_policy_the_command_that_makes_one_is_named(plugin: Path
     assert f"vcpo-bench lab warmup --task '{TASK}'" in events[-1][-1]
 
 
-def test_an_installed_package_adds_its_tasks(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [
-        EntryPoint("written-task", "written_task:WrittenTask", "vcpo_bench.tasks"),
-        EntryPoint("lost", "nowhere_at_all:Task", "vcpo_bench.tasks"),
-    ]
-    monkeypatch.syspath_prepend(plugin.parent)
-    monkeypatch.setattr(entries, "entry_points", lambda group: points if group == "vcpo_bench.tasks" else [])
-    TASKS.forget()
-    assert token_task(TASK).canonical == TASK
-    assert TASKS.get("written-task").source == ""
-    assert [broken.name for broken in TASKS.broken] == ["lost"]
-
-
 def test_the_task_in_the_docs_works_as_written(tmp_path: Path) -> None:
     docs = Path(__file__).parents[3] / "docs" / "tasks.md"
     (tmp_path / "double.py").write_text(docs.read_text().partition("```python\n")[2].partition("```")[0])
@@ -99,24 +84,6 @@ def test_the_task_in_the_docs_works_as_written(tmp_path: Path) -> None:
         assert task.held_out().max() == 4
     finally:
         TASKS.forget()
-
-
-UNFINISHED = """
-from dataclasses import dataclass
-from vcpo_bench.bench.tasks import TokenTask
-
-@dataclass(frozen=True, kw_only=True)
-class Half(TokenTask):
-    name = "half"
-    prompt_length = 3
-    max_response = 3
-"""
-
-
-def test_a_task_that_is_not_finished_says_what_it_lacks(tmp_path: Path) -> None:
-    (tmp_path / "half.py").write_text(UNFINISHED)
-    with pytest.raises(UsageError, match="does not define demonstrations, prompts, reward, vocabulary"):
-        load_plugin(tmp_path / "half.py")
 
 
 SHOUT = '''

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
@@ -85,12 +84,6 @@ def test_killed_and_resumed_it_stops_at_the_same_update(
     assert list((killed / "cells").glob("*.partial/checkpoint-*"))
     _, again, ess_again = run(killed, cell())
     assert (again["reason"], again["steps_done"], ess_again) == (facts["reason"], facts["steps_done"], ess)
-
-
-def test_a_cell_that_may_be_stopped_is_another_cell() -> None:
-    config = CellConfig(method="clip", staleness=1, seed=0)
-    assert config.key(1) != replace(config, stop="2.5").key(1)
-    assert replace(config, stop="2.5").key(1) != replace(config, stop="3.5").key(1)
 
 
 def test_step_scales_are_borrowed_from_a_cell_that_trains_to_its_end() -> None:
