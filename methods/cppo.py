@@ -18,10 +18,10 @@ from vcpo_bench.naming.parameters import choice, number
 class Cppo(RatioMethod):
     """c = A min(r, cap) where the token moves back, or w_t D_t <= min(delta, delta + b W - S) (CPPO 2606.10968).
 
-    D = |p - q|, p and q the probabilities under current and anchor. The position weight w falls linearly from 1 to
-    `floor` over the row (equation 9). W and S are the sums of w and of w D over the tokens before (equation 10),
-    rejected ones included. The budget per token is b = clip(scale quantile_row(D), budget, ceiling budget)
-    (equation 22). A token moves back where A (r - 1) <= 0. `horizon=padded` counts positions over the padded length.
+    D = |p - q|, p and q the probabilities under current and anchor (the paper's runs sum over the 20 likeliest tokens).
+    The position weight w falls linearly from 1 to `floor` over the row, or with `horizon=padded` over all positions
+    (equation 9). W and S are the sums of w and of w D over the tokens before, rejected ones included (equation 8). The
+    budget per token is b = clip(scale quantile_row(D), budget, ceiling budget) (equation 22); A (r - 1) <= 0 is back.
     """
 
     name: ClassVar[str] = "cppo"

@@ -15,7 +15,7 @@ from vcpo_bench.naming.parameters import flag, number
 
 @dataclass(frozen=True, kw_only=True)
 class Fipo(Clip):
-    """PPO's clip times a detached weight: what happened to the tokens that follow (FIPO, ms-swift).
+    """PPO's clip times a detached weight: what happened to the tokens that follow (FIPO 2603.19835).
 
     influence_t = exp(sum_{j>=t} gamma^(j-t) log r_j), gamma = 2^(-1/half_life), clipped to [1, 1+range] (`high_only`)
     or 1 +- range; for A < 0 and r > safe it is clipped to [0.8, 1] instead.
@@ -23,7 +23,7 @@ class Fipo(Clip):
 
     name: ClassVar[str] = "fipo"
     summary: ClassVar[str] = "token clip weighted by the discounted drift of the tokens that follow"
-    reference: ClassVar[str] = "FIPO, ms-swift"
+    reference: ClassVar[str] = "FIPO 2603.19835; ms-swift"
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "c_t = A r_t f_t, f_t = clip(exp(sum_{j>=t} gamma^(j-t) log r_j), 1, 1+range)"
     half_life: float = number(32.0, minimum=1e-3)

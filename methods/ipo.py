@@ -18,7 +18,7 @@ class Ipo(RatioMethod):
 
     name: ClassVar[str] = "ipo"
     summary: ClassVar[str] = "token ratio, off where the probability moved more than 0.1 either way"
-    reference: ClassVar[str] = "prime-rl #3418; INTELLECT-3 2512.16144"
+    reference: ClassVar[str] = "prime-rl #3418"
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "c = A r 1[|p - q| <= eps]"
     differences: ClassVar[tuple[str, ...]] = ("prime-rl: eps 0.1 with a k2 pull of 2e-3, later 0.3 without",)

@@ -15,7 +15,7 @@ class PrimeRl(Dppo):
 
     name: ClassVar[str] = "prime-rl"
     summary: ClassVar[str] = "uncapped token ratio with DPPO's mask, and a k2 pull on every token"
-    reference: ClassVar[str] = "prime-rl #2401; INTELLECT-3 2512.16144"
+    reference: ClassVar[str] = "prime-rl #2401; DPPO 2602.04879; Kimi K2.5 2602.02276"
     formula: ClassVar[str] = "c = A r keep - 2 tau log r, keep 0 where A>0 and p-q>high or A<=0 and p-q<-low"
     differences: ClassVar[tuple[str, ...]] = (
         "seven defaults in a year: double-sided masks, masked IS with a geometric band, IPO, this one, IPO again",

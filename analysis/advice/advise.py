@@ -14,8 +14,8 @@ LOST = 0.1
 """A method is advised against where less than this share of the synchronous learning rate survives."""
 ON_POLICY = 1
 """Up to this lag a correction changes little."""
-MOST = 6
-"""Rows of papers that are shown."""
+MOST = 4
+"""Comparisons in papers that are shown."""
 KL_PER_TOKEN = 5e-4
 """K3 between sampler and learner that VCPO's curves show at 2,048 tokens (2602.17616)."""
 
@@ -46,7 +46,7 @@ class Recommendation:
         earned_lag: The lag of the default run that speaks for it; None: beyond all.
         earned: Rewards there, best first.
         predicted_ess: exp(-2 T KL) at the asked length and `KL_PER_TOKEN`, in (0, 1]; None without a length.
-        published: Rows of papers and reports, those nearest in lag (and length) first.
+        published: What papers and reports say, one tuple per comparison, the nearest in lag and length first.
     """
 
     lag: int
@@ -56,7 +56,7 @@ class Recommendation:
     earned_lag: int | None
     earned: tuple[Earned, ...]
     predicted_ess: float | None
-    published: tuple[Published, ...]
+    published: tuple[tuple[Published, ...], ...]
 
 
 def advise(lag: int, length: int | None = None) -> Recommendation:
@@ -96,9 +96,12 @@ def _choices(lag: int | None) -> list[Choice]:
     ]
 
 
-def _nearest(lag: int, length: int | None) -> tuple[Published, ...]:
-    def distance(row: Published) -> tuple[float, float]:
+def _nearest(lag: int, length: int | None) -> tuple[tuple[Published, ...], ...]:
+    def distance(row: Published) -> float:
         tokens = math.log(length / row.tokens) if length and row.tokens else 0.0
-        return abs(math.log((1 + lag) / (1 + row.lag))), abs(tokens)
+        return abs(math.log((1 + lag) / (1 + row.lag))) + 0.1 * abs(tokens)  # the lag decides, the length leans
 
-    return tuple(sorted(published(), key=distance)[:MOST])
+    found: dict[tuple[str, str, str, int], list[Published]] = {}
+    for row in sorted(published(), key=distance):
+        found.setdefault((row.paper, row.model, row.task, row.lag), []).append(row)
+    return tuple(map(tuple, found.values()))[:MOST]

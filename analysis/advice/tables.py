@@ -49,9 +49,8 @@ class Published:
 
     Attributes:
         tokens: Longest response; None where it is not said.
-        lag: In updates: the lag of each sample (`fixed`), its maximum (`at most`, `sawtooth`: one rollout batch for
-            lag + 1 updates), or 0 (`none`).
-        outcome: `rises` or `collapses`.
+        lag: In updates, of each sample (`fixed`) or at most (`at most`; `sawtooth`: a rollout serves lag + 1 updates).
+        outcome: `rises`, `unstable` or `collapses`.
         figure: What was measured.
         source: Where it stands, and whether it was read by eye or second-hand.
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vcpo_bench.analysis.advice import Choice, Published, Recommendation
-from vcpo_bench.analysis.advice.tables import facts
+from vcpo_bench.analysis.advice import Choice, Recommendation
+from vcpo_bench.analysis.advice.tables import Published, facts
 
 TUNE = (
     "Tune downward, by factors of two: the lowest learning rate that was tried earned most in {lowest_rate_earns_most} "
@@ -27,7 +27,7 @@ def advice_text(found: Recommendation, can_tune: bool) -> str:
         _earned(found),
         [one.format(**facts()) for one in (TUNE if can_tune else INSURE, SURE)],
         _length(found),
-        ["Papers and reports, nearest lag first (their models, their settings):", *map(_row, found.published)],
+        ["Papers and reports, nearest first:", *(line for rows in found.published for line in _comparison(*rows))],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
@@ -73,14 +73,13 @@ def _length(found: Recommendation) -> list[str]:
     if found.predicted_ess is None:
         return []
     return [
-        f"Your length: at the KL per token of VCPO's runs (0.0005) the ESS would be about {found.predicted_ess:.2g} of "
-        "the batch.",
+        f"Your length: at a KL per token as in VCPO (0.0005) the ESS is about {found.predicted_ess:.1%} of the batch.",
         "Ours were short, with larger ratios per token: what they say about token clips may not carry over.",
     ]
 
 
-def _row(row: Published) -> str:
-    where = f"{row.paper}{' ' + row.arxiv if row.arxiv else ''}"
-    lag = {"none": "lag 0", "fixed": f"lag {row.lag}"}.get(row.lag_is, f"lag up to {row.lag}")
-    what = ", ".join(filter(None, (lag, row.method, row.model, row.task)))
-    return f"  {what}: {row.figure} ({where}, {row.source})"
+def _comparison(first: Published, *others: Published) -> list[str]:
+    lag = f"lag {'' if first.lag_is == 'fixed' else 'up to '}{first.lag}"
+    what = ", ".join(filter(None, (lag, first.model, first.task)))
+    lines = [f"  {what} ({first.paper}{' ' + first.arxiv if first.arxiv else ''}: {first.source})"]
+    return lines + [f"    {row.method:24} {row.outcome:9} {row.figure}" for row in (first, *others)]
