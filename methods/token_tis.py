@@ -13,7 +13,7 @@ class TokenTis(Tis):
 
     name: ClassVar[str] = "token-tis"
     summary: ClassVar[str] = "detached token ratio, capped at 2"
-    reference: ClassVar[str] = "Yao et al. 2025, 'Your efficient RL framework secretly brings you off-policy RL'"
+    reference: ClassVar[str] = "Yao et al., 'Your Efficient RL Framework Secretly Brings You Off-Policy RL Training'"
     known_as: ClassVar[tuple[str, ...]] = ("off-policy-tis", "use-tis", "truncated-is", "token-truncate")
     formula: ClassVar[str] = "c = A min(r, cap)"
     differences: ClassVar[tuple[str, ...]] = (

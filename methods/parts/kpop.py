@@ -25,7 +25,7 @@ class KPop(RatioMask):
     name: ClassVar[str] = "kpop"
     summary: ClassVar[str] = "tokens with a two-way Bernoulli KL above 2 rejected"
     reference: ClassVar[str] = (
-        "Guo, Sun et al. 2026, 'Taming Training-Inference Mismatch with Adaptive Masking Regions'"
+        "Guo et al. 2026, 'Taming Training-Inference Mismatch in Reinforcement Learning with Adaptive Masking Regions'"
     )
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "keep where max(KL(p||q), KL(q||p)) <= limit"
