@@ -14,7 +14,7 @@ from vcpo_bench.naming.parameters import choice, integer, number
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreCentering(Regularizer):
-    """Adds A sum_v sg(m_v - alpha p_v) log p_v to each token's loss (score centering 2609.20807, equation 14).
+    """Adds A sum_v sg(m_v - alpha p_v) log p_v to each token's loss (score centering 2609.20807, appendix A).
 
     p and q are the current and the sampler's probability of token v. `mode` is the correction that the method applies
     to the token drawn: `none`, m = q; `tis`, m = clamp(p, low q, cap q); `icepop`, m = p where low q <= p <= cap q,

@@ -23,7 +23,7 @@ def gradient(batch: Batch, logits: Tensor, token: Tensor, text: str) -> Tensor:
 
 
 def literal(batch: Batch, logits: Tensor, token: Tensor, mode: str, top: int) -> Tensor:
-    """NeMo-RL's guide and the paper's equation 14, a token at a time, with TIS 0..2 or IcePop 0.5..2 on the token."""
+    """NeMo-RL's guide and the paper's appendix A, a token at a time, with TIS 0..2 or IcePop 0.5..2 on the token."""
     low, cap = (0.5 if mode == "icepop" else 0.0), 2.0
     plain = parse_method("reinforce")(batch).coefficients  # N A
     total = torch.zeros((), dtype=torch.float64)
