@@ -16,11 +16,8 @@ from vcpo_bench.records.settings import SETTINGS, LanguageModelSettings
 _NAMES = sorted(SETTINGS, key=settings_of(LanguageModelSettings).__contains__)  # those of language models last
 _APART = {name: SETTINGS[name] for name in _NAMES if SETTINGS[name].apart}
 
-NOT_SEPARATED = {name: one.absent for name, one in _APART.items()}
-"""Settings that no scoreboard separates, and the value of cells that were recorded before the setting existed."""
-
 DEFAULTS = {name: one.default for name, one in _APART.items()}
-"""The same settings where nobody chose: there was no warm-up before there was a choice."""
+"""Settings that no scoreboard separates, and the value of cells that do not name them."""
 
 BUDGET = tuple(name for name, one in _APART.items() if one.apart == "budget")
 """Of these, the settings that decide what a run can reach: the comparison of methods keeps them apart."""
@@ -118,7 +115,7 @@ def _method_versions(cells: pd.DataFrame) -> Iterator[ComparisonNote]:
 
 
 def _settings(cells: pd.DataFrame) -> Iterator[ComparisonNote]:
-    for name, usual in NOT_SEPARATED.items():
+    for name, usual in DEFAULTS.items():
         values = {usual if pd.isna(one) else one for one in cells.get(name, [])}
         if len(values) > 1:
             shown = ", ".join(sorted(str(one) or "none" for one in values))

@@ -39,7 +39,6 @@ class Setting:
             separates its values, or results do not depend on it.
         with_model: What `vcpo-bench run` takes instead of the default where `--model` names a language model.
         run: What `vcpo-bench run` and `vb.run` take instead of the default, which stays: cell keys leave defaults out.
-        before: Its value in cells recorded before the setting existed, where that is not the default.
         name: Name of the field.
         kind: `str`, `int`, `float` or `bool`.
         choices: Legal values of a setting that is a word.
@@ -57,7 +56,6 @@ class Setting:
     apart: Apart = ""
     with_model: Any = None
     run: Any = None
-    before: Any = None
     name: str = ""
     kind: type = str
     choices: tuple[str, ...] = ()
@@ -72,11 +70,6 @@ class Setting:
     def given_nothing(self) -> Any:
         """What a flag that is not typed stands for."""
         return self.default if self.run is None else self.run
-
-    @property
-    def absent(self) -> Any:
-        """Its value in a recorded cell that does not name it."""
-        return self.default if self.before is None else self.before
 
     def misread(self, value: object) -> str:
         """What a recorded value had to be; empty: it is that. A word that only another version knows is legal here."""

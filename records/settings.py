@@ -93,7 +93,7 @@ class CellSettings(LanguageModelSettings):
     )] = 0.0
     lr_warmup: Annotated[int, Setting(
         unit="updates", meaning="updates over which the learning rate rises linearly; 0: it is constant",
-        help="Updates of linear learning-rate warmup.", apart="budget", before=0, with_model=5,
+        help="Updates of linear learning-rate warmup.", apart="budget", with_model=5,
     )] = 20  # a cold AdamW at a high rate can ruin a policy in its first steps, which has nothing to do with lag
 
     def changed_for_language_models(self) -> list[str]:

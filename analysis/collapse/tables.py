@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import FAILURES, KINDS, UNDECIDED
-from vcpo_bench.analysis.collapse.survival import kaplan_meier, least_p, log_rank, median_survival, restricted_mean
+from vcpo_bench.analysis.collapse.survival import kaplan_meier, least_p, log_rank
 from vcpo_bench.analysis.intervals import ENOUGH, wilson
 from vcpo_bench.analysis.results import GROUP
 
@@ -59,32 +59,19 @@ def _ends(failed: int, stopped: int, runs: int) -> tuple[float, float]:
     return (wilson(failed, runs)[0], wilson(failed + stopped, runs)[1]) if runs >= ENOUGH else (np.nan, np.nan)
 
 
-def survival_tables(verdicts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Kaplan-Meier curves per method and lag over all tasks and learning rates, and lifetimes from them.
+def survival_table(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Kaplan-Meier curves per method and lag over all tasks and learning rates.
 
-    Returns:
-        The curves (`method`, `staleness` and the columns of `analysis.collapse.survival.kaplan_meier`) and one row
-        per curve: `runs`, `collapsed`, `median` (updates; infinite: most survived), `mean`, `mean_low`,
-        `mean_high` (restricted to `horizon`, the longest time that runs of every curve were, or would have been,
-        watched).
+    Columns: `method`, `staleness` and those of `analysis.collapse.survival.kaplan_meier`.
     """
-    judged = _timed(verdicts)
-    curves, rows = [], []
-    watched = judged.groupby(["method", "staleness"])["watched"].max()
-    horizon = float(watched.min()) if len(watched) else np.nan
-    for name, cells in judged.groupby(["method", "staleness"]):
+    curves = []
+    for (method, lag), cells in _timed(verdicts).groupby(["method", "staleness"]):
         curve = kaplan_meier(cells["time"], cells["collapsed"])
-        mean, low, high = restricted_mean(curve, horizon)
         if len(cells) < ENOUGH:
-            low = high = np.nan
             curve[["low", "high"]] = np.nan
-        place = dict(zip(("method", "staleness"), name, strict=True))
-        curves.append(pd.DataFrame(place, index=curve.index).join(curve))
-        facts = {"runs": len(cells), "collapsed": int(cells["collapsed"].sum()), "median": median_survival(curve)}
-        rows.append(place | facts | {"mean": mean, "mean_low": low, "mean_high": high, "horizon": horizon})
+        curves.append(curve.assign(method=method, staleness=lag))
     names = ["method", "staleness", "time", "at_risk", "events", "censored", "survival", "low", "high"]
-    joined = pd.concat(curves, ignore_index=True)[names] if curves else pd.DataFrame(columns=names)
-    return joined, pd.DataFrame(rows)
+    return pd.concat(curves, ignore_index=True)[names] if curves else pd.DataFrame(columns=names)
 
 
 def log_rank_table(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -115,11 +102,10 @@ def applicable(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timed(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Runs the rule applies to: time of failure or last evaluation, and how long each was or would be watched.
+    """Runs the rule applies to, with the time of failure or of the last evaluation.
 
     A run of which neither is known, such as one whose evaluations cannot be read, is in no risk set.
     """
     judged = applicable(verdicts)
     time = judged["onset"].where(judged["collapsed"], judged["last_step"])
-    watched = judged["steps"].where(judged["collapsed"], judged["last_step"])
-    return judged.assign(time=time, watched=watched)[time.notna()]
+    return judged.assign(time=time)[time.notna()]

@@ -14,7 +14,7 @@ from vcpo_bench.analysis.collapse.tables import (
     failure_rates,
     failure_rates_by_lag,
     log_rank_table,
-    survival_tables,
+    survival_table,
 )
 from vcpo_bench.analysis.commands.base import Analysis
 from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing, own_key
@@ -27,15 +27,14 @@ _EVENTS = [
 
 
 def analyze_collapse(results: Results) -> Findings:
-    """Tables `events`, `rates`, `rates_by_lag`, `survival`, `lifetimes`, `log_rank` and `sensitivity`.
+    """Tables `events`, `rates`, `rates_by_lag`, `survival`, `log_rank` and `sensitivity`.
 
     `lag_at_onset` of `events` is what `analysis.collapse.onset_lag.lag_at_onset` says.
     """
     verdicts = events(results)
     verdicts["lag_at_onset"] = lag_at_onset(results, verdicts).to_numpy()
-    curves, lifetimes = survival_tables(verdicts)
     tables = {"events": verdicts[_EVENTS], "rates": failure_rates(verdicts)}
-    tables |= {"rates_by_lag": failure_rates_by_lag(verdicts), "survival": curves, "lifetimes": lifetimes}
+    tables |= {"rates_by_lag": failure_rates_by_lag(verdicts), "survival": survival_table(verdicts)}
     tables |= {"log_rank": log_rank_table(verdicts), "sensitivity": sensitivity(results)}
     found = Findings(tables, _cells_behind(verdicts))
     found.statements += [*say.outcomes(found), *say.failures_by_lag(found), *say.survival(found)]
@@ -58,7 +57,6 @@ def _cells_behind(verdicts: pd.DataFrame) -> dict[str, CellsBehind]:
     behind = {"events": own_key, "rates": agreeing(verdicts, *GROUP), "rates_by_lag": of_method}
     return behind | {
         "survival": of_method,
-        "lifetimes": of_method,
         "log_rank": at_lag,
         "sensitivity": agreeing(verdicts),
     }

@@ -33,8 +33,8 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     Tables: `anchors`; `scores` (every cell); `tuned` (per seed, at the learning rate chosen without it), `choices`,
     `budget`; `ranking` (aggregates per lag and method at best learning rates), `by_task`, `pairs`, `improvement`,
     `profiles`, `targets`, `speedup` (against synchronous training, at every share of its gain) and of it
-    `non_inferiority`; `by_rate` (aggregates at every single learning rate); `stable_rates`, `frontier`;
-    `ablation`, `step_controls`, `cost`; `answers` (one row per lag: the best, and how far it is ahead of the next).
+    `non_inferiority`; `stable_rates`, `frontier`; `ablation`, `step_controls`, `cost`; `answers` (one row per lag: the
+    best, and how far it is ahead of the next).
     """
     rewards = normalize(results)
     column = score_column(rewards)
@@ -45,7 +45,7 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
     tables |= {"choices": tuned.choices, "budget": tuned.budget}
     times = target_times(results, rewards, sorted({*TARGETS, *SHARES}))
     steps: dict[str, Callable[[], pd.DataFrame]] = {
-        "ranking": lambda: ranking(runs, column, ["staleness"], replications),
+        "ranking": lambda: ranking(runs, column, replications),
         "by_task": lambda: task_means(runs, column),
         "pairs": lambda: all_pairs(runs, column),
         "improvement": lambda: improvement_table(runs, column, replications),
@@ -53,7 +53,6 @@ def analyze_compare(results: Results, replications: int = REPLICATIONS) -> Findi
         "targets": lambda: target_table(times[times["target"].isin(TARGETS)], runs),
         "speedup": lambda: speedup_table(times[times["target"].isin(SHARES)], runs, rewards),
         "non_inferiority": lambda: _non_inferiority(tables["speedup"]),
-        "by_rate": lambda: ranking(cells, column, ["staleness", "lr"], replications),
         "stable_rates": lambda: stable_rates(cells),
         "frontier": lambda: frontier(cells),
         "ablation": lambda: ablation_table(runs, cells, column),

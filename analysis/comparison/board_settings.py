@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from vcpo_bench.analysis.comparability import DEFAULTS, NOT_SEPARATED
+from vcpo_bench.analysis.comparability import DEFAULTS
 
 _SIZE = ("steps", "prompts", "responses")
 """Settings that every board names, the default ones too."""
@@ -18,15 +18,14 @@ def unusual_settings(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """Of each cell, the settings that differ from the defaults, in their order there.
 
     Args:
-        cells: One row per cell. A setting without a column or a value is that of cells from before it existed.
+        cells: One row per cell. A setting without a column or a value has its default.
     """
     found: list[dict[str, Any]] = [{} for _ in range(len(cells))]
-    for name, before in NOT_SEPARATED.items():
-        for own, value in zip(found, cells.get(name, [before] * len(cells)), strict=True):
-            kind: type[Any] = type(before)
-            known = kind(before if pd.isna(value) else value)
-            if known != DEFAULTS[name]:
-                own[name] = known
+    for name, usual in DEFAULTS.items():
+        kind: type[Any] = type(usual)
+        for own, value in zip(found, cells.get(name, [usual] * len(cells)), strict=True):
+            if not pd.isna(value) and kind(value) != usual:
+                own[name] = kind(value)
     return found
 
 

@@ -39,7 +39,6 @@ def cells_behind(cells: pd.DataFrame, runs: pd.DataFrame) -> dict[str, CellsBehi
         "targets": agreeing(runs, "staleness", "method"),
         "speedup": agreeing(runs, "task", "staleness", "method"),
         "non_inferiority": agreeing(runs, "task", "staleness", "method"),
-        "by_rate": agreeing(lagged, "staleness", "lr", "method"),
         "stable_rates": agreeing(decided, "task", "regime", "method", "staleness"),
         "frontier": _of_frontier(decided),
         "ablation": _of_ablation(lagged, runs),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vcpo_bench.analysis.collapse.rule import events
-from vcpo_bench.analysis.comparability import BUDGET, NOT_SEPARATED
+from vcpo_bench.analysis.comparability import BUDGET, DEFAULTS
 from vcpo_bench.analysis.final_reward import final_rewards
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.tolerance import EQUAL
@@ -65,8 +65,8 @@ def task_names(cells: pd.DataFrame) -> pd.Series:
     """
     names = cells["task"].astype(str)
     for setting in BUDGET:
-        values = cells.get(setting, pd.Series(NOT_SEPARATED[setting], cells.index))
-        values = values.astype(object).where(values.notna(), NOT_SEPARATED[setting])
+        values = cells.get(setting, pd.Series(DEFAULTS[setting], cells.index))
+        values = values.astype(object).where(values.notna(), DEFAULTS[setting])
         if values.nunique() > 1:
             names = names + f", {setting} " + values.map(lambda value: str(value) or "none")
     return names

@@ -23,25 +23,24 @@ PROFILE_LEVELS = np.round(np.linspace(-1.0, 1.5, 51), 2)
 RAW_LEVELS = np.round(np.linspace(0.0, 1.0, 51), 2)
 
 
-def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int = REPLICATIONS) -> pd.DataFrame:
-    """Aggregates per method at every place, best first, task and regime being the strata.
+def ranking(runs: pd.DataFrame, column: str, replications: int = REPLICATIONS) -> pd.DataFrame:
+    """Aggregates per method and lag, best first, task and regime being the strata.
 
     Args:
         runs: One row per run.
         column: Which score.
-        place: Columns that are not pooled.
         replications: Of the stratified bootstrap.
 
     Returns:
-        Columns `place`, `method`, `seeds` (fewest in a task), `runs`, `failed`, then `iqm`, `mean`,
+        Columns `staleness`, `method`, `seeds` (fewest in a task), `runs`, `failed`, then `iqm`, `mean`,
         `median`, `optimality_gap`, each with `_low` and `_high`, widened for tuned runs
         (`analysis.comparison.best_learning_rate.CROSS_FIT`), within the range of rewards where these are what is
         ranked, and NaN with fewer than `ENOUGH` scores.
     """
     rows = []
-    for name, part in runs.groupby([*place, "method"], sort=False):
+    for name, part in runs.groupby(["staleness", "method"], sort=False):
         strata = [one[column].dropna().to_numpy(dtype=np.float64) for _, one in part.groupby(["task", "regime"])]
-        row = dict(zip([*place, "method"], name, strict=True))
+        row = dict(zip(("staleness", "method"), name, strict=True))
         seeds = min((len(one) for one in strata), default=0)
         row |= {"seeds": seeds, "runs": len(part)}
         row["collapsed"] = int(part["collapsed"].sum())
@@ -50,10 +49,10 @@ def ranking(runs: pd.DataFrame, column: str, place: list[str], replications: int
             row |= {statistic: estimate.value, f"{statistic}_low": low, f"{statistic}_high": high}
         rows.append(row)
     names = ["iqm", "mean", "median", "optimality_gap"]
-    columns = [*place, "method", "seeds", "runs", "collapsed"]
+    columns = ["staleness", "method", "seeds", "runs", "collapsed"]
     columns += [f"{one}{end}" for one in names for end in ("", "_low", "_high")]
     table = pd.DataFrame(rows, columns=columns)
-    return table.sort_values([*place, "iqm"], ascending=[True] * len(place) + [False], ignore_index=True)
+    return table.sort_values(["staleness", "iqm"], ascending=[True, False], ignore_index=True)
 
 
 def task_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:

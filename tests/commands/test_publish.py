@@ -11,7 +11,7 @@ from command_line import call
 from vcpo_bench.analysis.comparison.leaderboard import read_entry
 
 SHIPPED = Path(__file__).parents[2] / "docs" / "studies" / "leaderboard" / "default-run.json"
-BOTH = [f"Rules 2.0: {steps} updates of 16 prompts x 8 responses, lr warmup 0" for steps in (40, 80)]
+BOTH = [f"Rules 2.0: {steps} updates of 16 prompts x 8 responses" for steps in (40, 80)]
 
 
 @pytest.fixture(scope="module")

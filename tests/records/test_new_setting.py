@@ -26,7 +26,7 @@ from pathlib import Path
 
 import vcpo_bench as vb
 from command_line import call
-from vcpo_bench.analysis.comparability import BUDGET, DEFAULTS, NOT_SEPARATED
+from vcpo_bench.analysis.comparability import BUDGET, DEFAULTS
 from vcpo_bench.api.units import CELL_COLUMNS
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import plan_grid
@@ -70,7 +70,7 @@ assert "has config.light_bulbs = 'x', not a whole number, 1 or more" in refused(
 # unit, meaning and comparability
 assert CELL_COLUMNS["light_bulbs"] == ("count", "bulbs of the lamp")
 assert "light_bulbs" in BUDGET
-assert DEFAULTS["light_bulbs"] == NOT_SEPARATED["light_bulbs"] == 3
+assert DEFAULTS["light_bulbs"] == 3
 """
 
 

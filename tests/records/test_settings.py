@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vcpo_bench.analysis.comparability import BUDGET, DEFAULTS, NOT_SEPARATED
+from vcpo_bench.analysis.comparability import BUDGET, DEFAULTS
 from vcpo_bench.api.units import CELL_COLUMNS
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import plan_grid
@@ -141,11 +141,10 @@ def test_columns_have_the_units_and_meanings_of_the_table() -> None:
 
 def test_analysis_knows_what_tells_cells_apart() -> None:
     noted = {name for name, one in SETTINGS.items() if one.apart}
-    assert noted == NOT_SEPARATED.keys() == DEFAULTS.keys()
+    assert noted == DEFAULTS.keys()
     assert set(BUDGET) == {name for name, one in SETTINGS.items() if one.apart == "budget"}
     usual = CELL.values()
     assert {name: usual[name] for name in noted} == DEFAULTS
-    assert DEFAULTS | {"lr_warmup": 0} == NOT_SEPARATED, "there was no warm-up before there was a choice"
 
 
 def test_settings_are_read_from_the_flags_given() -> None:

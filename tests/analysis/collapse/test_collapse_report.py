@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from vcpo_bench.analysis.collapse.rule import KINDS, events, lag_at_onset
-from vcpo_bench.analysis.collapse.tables import failure_rates, failure_rates_by_lag, log_rank_table, survival_tables
+from vcpo_bench.analysis.collapse.tables import failure_rates, failure_rates_by_lag, log_rank_table, survival_table
 from vcpo_bench.analysis.commands.collapse import analyze_collapse
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import Results, load
@@ -32,12 +32,8 @@ def test_rates_count_what_the_rule_applies_to(verdicts):
     assert (table[list(KINDS)].sum(axis=1) == 6).all()
 
 
-def test_lifetimes_are_restricted_to_what_all_were_watched_for(verdicts):
-    curves, lifetimes = survival_tables(verdicts)
-    table = lifetimes.set_index(["method", "staleness"])
-    assert table["horizon"].nunique() == 1
-    assert table.loc[("vcpo", 16), "mean"] == table.loc[("vcpo", 16), "horizon"]
-    assert table.loc[("tis", 16), "mean"] < table.loc[("vcpo", 16), "mean"]
+def test_survival_falls_and_runs_that_are_not_judged_have_none(verdicts):
+    curves = survival_table(verdicts)
     assert "clip" not in set(curves["method"])
     assert curves.groupby(["method", "staleness"])["survival"].is_monotonic_decreasing.all()
 
@@ -61,7 +57,6 @@ def test_findings_in_plain_words(tmp_path, make_results):
         "rates",
         "rates_by_lag",
         "survival",
-        "lifetimes",
         "log_rank",
         "sensitivity",
     }
@@ -83,10 +78,10 @@ def test_stopped_runs_are_neither_failed_nor_dropped(verdicts):
     by_lag = failure_rates_by_lag(cut).set_index(["method", "staleness"]).loc[("vcpo", 16)]
     assert by_lag[["collapsed", "runs", "stopped", "low"]].tolist() == [0, 6, 2, 0]
     assert by_lag["high"] == pytest.approx(wilson(2, 6)[1])
-    curves, lifetimes = survival_tables(cut)
+    curves = survival_table(cut)
     curve = curves[(curves["method"] == "vcpo") & (curves["staleness"] == 16)].set_index("time")
     assert curve.loc[60, "censored"] == 2
-    assert lifetimes.set_index(["method", "staleness"]).loc[("vcpo", 16), "runs"] == 6
+    assert curve["at_risk"].iloc[0] == 6
 
 
 def test_with_fewer_than_six_runs_of_a_method_there_is_no_interval_and_no_test(tmp_path, make_results):

@@ -164,7 +164,7 @@ def test_estimates_lie_inside_their_intervals_and_rewards_within_their_range(tmp
     shapes = {"tis": "collapsed"}
     results = load(make_results(tmp_path, seeds=range(6), steps=60, shapes=shapes, controls=controls))
     found = analyze_compare(results, replications=20)
-    for name, estimate in (("ranking", "iqm"), ("by_task", "mean"), ("by_rate", "mean"), ("targets", "mean_updates")):
+    for name, estimate in (("ranking", "iqm"), ("by_task", "mean"), ("targets", "mean_updates")):
         table = found.tables[name]
         low, high = (f"{estimate}_low", f"{estimate}_high") if name != "by_task" else ("low", "high")
         known = table[table[low].notna()]
