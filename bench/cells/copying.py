@@ -17,10 +17,6 @@ from vcpo_bench.records import CELL_FILE, STATE_FILE
 def copy_cell(cell: Path, draft: Path) -> None:
     """Copy the folder of an ended cell: its files, and the checkpoints in it.
 
-    Args:
-        cell: The folder.
-        draft: Folder to make; one that an earlier copy left behind is removed.
-
     Raises:
         DamagedResultError: A file does not match its checksum, or is none but a link, a pipe or a device.
     """

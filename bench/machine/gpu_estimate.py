@@ -225,13 +225,7 @@ def fitting_pass(shape: ModelShape, work: Workload, free: float) -> int:
 
 
 def describe(shape: ModelShape, work: Workload, updates: int) -> list[str]:
-    """The estimate as lines of text.
-
-    Args:
-        shape: Sizes of the model.
-        work: What an update does.
-        updates: Total number of updates of all cells.
-    """
+    """The estimate as lines of text."""
     need = memory(shape, work)
     parts = ", ".join(f"{name} {value / GIB:.1f}" for name, value in need._asdict().items() if value)
     lines = [

@@ -146,13 +146,7 @@ class Regime(Component, ABC):
 
 
 def short_number(default: float, *, minimum: float = 0.0, below: float = math.inf) -> Any:
-    """A real option, written with six digits in expressions and cell keys.
-
-    Args:
-        default: Its default.
-        minimum: Smallest legal number.
-        below: Bound that a legal number does not reach.
-    """
+    """A real option, written with six digits in expressions and cell keys."""
     return number(default, minimum=minimum, below=below, write="{:g}".format)
 
 

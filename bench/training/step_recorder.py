@@ -39,12 +39,7 @@ _REPORTED = {name for name, one in DIAGNOSTICS.items() if isinstance(one, Report
 
 
 class StepRecorder:
-    """The tables of one cell while it runs.
-
-    Args:
-        level: Record level.
-        events: Record the events of an asynchronous run as well.
-    """
+    """The tables of one cell while it runs."""
 
     def __init__(self, level: Level, events: bool = False) -> None:
         self.level: Level = level

@@ -67,14 +67,7 @@ class CellRun:
         return warmed(self.config.lr, self.config.lr_warmup, step)
 
     def record(self, rows: StepRows, decision: Decision, sampled: Sampled, norm: float) -> None:
-        """Record one update.
-
-        Args:
-            rows: What the method decided on.
-            decision: What it decided.
-            sampled: Which prompts and responses these rows are, and how long everything took.
-            norm: l2 norm of the gradient before clipping.
-        """
+        """Record one update."""
         batch = trajectories(rows, sampled, self.prompts.tensor, self.config.prompts)
         given = StepInput(batch, sampled.reward, self.schedule.filling(self.step), sampled.seconds_sample)
         done = learner_step(rows, decision, sampled, norm, self.config.prompts)

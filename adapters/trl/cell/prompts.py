@@ -14,12 +14,6 @@ class CellPrompts:
 
     They are the token ids of the loop of this project, which TRL does not tokenize again.
 
-    Args:
-        task: The task of the cell.
-        seed: Seed of the cell.
-        prompts: Prompts per update.
-        batches: Batches that are sampled in the whole run.
-
     Attributes:
         tensor: `[batches * prompts, Lp]` int64, padded on the left.
     """

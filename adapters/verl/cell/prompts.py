@@ -26,14 +26,6 @@ _task = cache(text_task)
 def write_prompts(task: BoundTask, seed: int, prompts: int, batches: int, held_out: int, folder: Path) -> None:
     """Write both files.
 
-    Args:
-        task: The task of the cell.
-        seed: Seed of the cell.
-        prompts: Prompts per update.
-        batches: Batches that are sampled in the whole run.
-        held_out: Prompts of an evaluation.
-        folder: Where.
-
     Raises:
         UsageError: A prompt or its item cannot be handed over as it is.
     """

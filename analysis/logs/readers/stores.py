@@ -25,11 +25,6 @@ _LEAST_LENGTH = 1_000_000
 def read_sqlite(path: Path, rows: LogRows, run: str = "") -> None:
     """Read one run of a trackio or mlflow database.
 
-    Args:
-        path: The database.
-        rows: Takes the values.
-        run: Which run; needed where there are several.
-
     Raises:
         UsageError: The file is damaged, of another program, or holds several runs and none was named.
     """

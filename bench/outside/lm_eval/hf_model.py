@@ -66,11 +66,6 @@ def open_task_of(checkpoint: KeptCheckpoint, model: str) -> BoundTask:
 def open_checkpoint(checkpoint: KeptCheckpoint, model: str, device: str) -> CheckpointLM:
     """The language model of a checkpoint.
 
-    Args:
-        checkpoint: The checkpoint, which holds the trained weights.
-        model: Folder or name of the language model that training started from.
-        device: Device of the model.
-
     Raises:
         UsageError: `model` is missing or is another one, or the checkpoint cannot be read.
     """

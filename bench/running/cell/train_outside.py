@@ -72,13 +72,6 @@ def train_outside(
 
     Processes that die are started again from there, as workers are.
 
-    Args:
-        cell: The cell.
-        trainer: Its trainer.
-        store: Its folder, claimed.
-        keep_every: Keep a numbered checkpoint every so many updates; 0: none.
-        emit: Receives `progress` and `message`.
-
     Raises:
         UsageError: Something is not there, or cannot be carried out.
         RuntimeError: The processes failed; the message ends their log.
