@@ -113,12 +113,14 @@ def verify_sealed(path: Path) -> dict[str, Any]:
     """Read a sealed file after checking every bit of it and of the files it covers.
 
     Raises:
-        DamagedResultError: A file is missing or does not match its checksum.
+        DamagedResultError: A file is missing, has no checksums or does not match its own.
         OSError: The disk cannot be read at the moment.
     """
     values = read_sealed(path)
-    if (seal := seal_of(values)) is not None:
-        verify_files(path.parent, seal)
+    seal = seal_of(values)
+    if seal is None:
+        raise DamagedResultError("has no checksums", path)
+    verify_files(path.parent, seal)
     return values
 
 

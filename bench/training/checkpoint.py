@@ -44,12 +44,10 @@ def read_state(folder: Path, config: CellConfig, key: str) -> tuple[dict[str, An
     scalars = verify_sealed(folder / STATE_FILE)
     forked = bool(config.parent) and scalars.get("step") == config.fork_step
     owners = {key, config.parent} if forked else {key}
-    owner = scalars.get("key", key)  # earlier versions wrote the method only
-    if owner not in owners or not (forked or scalars.get("method", config.method) == config.method):
-        named = scalars.get("key", scalars.get("method"))
-        raise DamagedResultError(f"is a checkpoint of {named}, not of {key}", folder)
+    if scalars.get("key") not in owners:
+        raise DamagedResultError(f"is a checkpoint of {scalars.get('key')}, not of {key}", folder)
     try:
-        check_regular(folder / TENSORS_FILE)  # an early version wrote no seal
+        check_regular(folder / TENSORS_FILE)  # a stranger's seal need not cover it
         # cloned: a tensor inside the file's buffer is aligned differently, and BLAS then sums in another order
         tensors = {name: tensor.clone() for name, tensor in load_file(folder / TENSORS_FILE).items()}
     except (SafetensorError, FileNotFoundError) as error:

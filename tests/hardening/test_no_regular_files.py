@@ -156,10 +156,11 @@ def test_no_folder_is_reached_through_a_link(gift: Path, tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_without_a_seal_are_a_file(gift: Path, secret: Path, kind: str) -> None:
+def test_weights_that_the_seal_leaves_out_are_a_file(gift: Path, secret: Path, kind: str) -> None:
     (cell,) = cells_of(gift.parent / "plan", 1)
-    state = cell_in(gift) / "checkpoints" / "00000002"
-    (state / "state.json").write_text("{}")
+    state = cell_in(gift) / "checkpoints" / "left-out"
+    state.mkdir()
+    write_sealed(state / "state.json", {"key": cell.key})
     become(state / "state.safetensors", kind, secret)
     with pytest.raises(DamagedResultError, match=r"is a link|is no regular file"):
         read_state(state, cell.config, cell.key)

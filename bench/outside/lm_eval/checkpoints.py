@@ -99,7 +99,7 @@ def load_trained(checkpoint: KeptCheckpoint, policy: Policy) -> None:
     path = checkpoint.folder / TENSORS_FILE
     try:
         verify_sealed(checkpoint.folder / STATE_FILE)
-        check_regular(path)  # an early version wrote no seal
+        check_regular(path)  # a stranger's seal need not cover it
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(_PREFIX)]  # noqa: SIM118 - not a dict
             policy.load_trained({name.removeprefix(_PREFIX): file.get_tensor(name) for name in names})
