@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from vcpo_bench.errors import UsageError
 
 
 class _Once(yaml.SafeLoader):
@@ -34,3 +38,33 @@ def read_yaml(text: str) -> Any:
         yaml.YAMLError: It is no YAML, or has a key twice.
     """
     return yaml.load(text, Loader=_Once)
+
+
+def read_settings_file(path: Path, where: str, such_as: str) -> dict[Any, Any]:
+    """The lines of a file of settings.
+
+    Args:
+        path: The file.
+        where: What names it, for messages: `--config FILE`.
+        such_as: What a line of it looks like.
+
+    Raises:
+        UsageError: It cannot be read, is no YAML, or holds something else.
+    """
+    try:
+        values = read_yaml(path.read_text())
+    except OSError as error:
+        raise UsageError(f"{where}: cannot be read ({error.strerror})") from error
+    except RecursionError as error:
+        raise UsageError(f"{where}: lists or mappings are nested too deeply; one level is enough") from error
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+        raise UsageError(f"{where}: invalid YAML ({_problem(error)})") from error  # such as `!!int abc`
+    if not isinstance(values, dict):
+        raise UsageError(f"{where}: must contain lines such as {such_as!r}, not {reprlib.repr(values)}")
+    return values
+
+
+def _problem(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return where + " ".join(str(getattr(error, "problem", None) or error).split())

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from vcpo_bench.adapters.trainers.framework import FrameworkTrainer
 from vcpo_bench.errors import UsageError, how_to_install
-from vcpo_bench.files.plain_yaml import read_yaml
+from vcpo_bench.files.plain_yaml import read_settings_file
 from vcpo_bench.methods import Method
 from vcpo_bench.naming.parameters import choice, integer, text
 from vcpo_bench.records.settings import CellFields
@@ -50,14 +51,11 @@ class Trl(FrameworkTrainer):
         kind = str(self._accelerate_config().get("distributed_type", "")) if self.accelerate else ""
         return kind.upper() in ("FSDP", "DEEPSPEED", "MEGATRON_LM")
 
-    def _accelerate_config(self) -> dict[str, object]:
+    def _accelerate_config(self) -> dict[Any, Any]:
         path = Path(self.accelerate)
         if not path.is_file():
             raise UsageError(f"--trainer {self.text()}: there is no file {path}; make one with accelerate config")
-        found = read_yaml(path.read_text())
-        if not isinstance(found, dict):
-            raise UsageError(f"--trainer {self.text()}: {path} is no file of accelerate config")
-        return found
+        return read_settings_file(path, f"--trainer {self.text()}", "num_processes: 2")
 
     def reasons(self, config: CellFields, method: Method) -> Iterator[str]:
         """See `FrameworkTrainer.reasons`."""

@@ -12,7 +12,7 @@ import yaml
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files.atomic import write_text
-from vcpo_bench.files.plain_yaml import read_yaml
+from vcpo_bench.files.plain_yaml import read_settings_file
 from vcpo_bench.naming.grammar import closest
 from vcpo_bench.records.settings import SETTINGS
 
@@ -33,26 +33,7 @@ def read_configuration(name: str, presets: Path, flags: Mapping[str, type]) -> d
         UsageError: No such preset or file, invalid YAML, an unknown key, or a value of the wrong kind.
     """
     path = _find(name, presets)
-    try:
-        values = read_yaml(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--config {name}: cannot be read ({error})") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"--config {name}: invalid YAML ({_location(error)})") from error
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        LookupError,
-        OverflowError,
-    ) as error:  # such as `!!int abc`
-        raise UsageError(f"--config {name}: a value is not what its tag or form says ({error})") from error
-    except RecursionError as error:
-        raise UsageError(f"--config {name}: lists or mappings are nested too deeply; one level is enough") from error
-    if not isinstance(values, dict):
-        raise UsageError(
-            f"--config {name}: must contain lines such as 'methods: vcpo,clip', not {reprlib.repr(values)}"
-        )
+    values = read_settings_file(path, f"--config {name}", "methods: vcpo,clip")
     by_flag: dict[str, Any] = {}
     for key, value in values.items():
         flag = _flag(key, flags, name)
@@ -114,9 +95,3 @@ def _value(key: str, value: Any, flags: Mapping[str, type], name: str) -> Scalar
     if wanted is str and isinstance(value, (str, int, float)) and not truth:
         return os.path.expanduser(str(value))
     raise UsageError(f"--config {name}: {key}: --{key} does not take {reprlib.repr(value)}")
-
-
-def _location(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "not YAML"
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vcpo_bench.errors import UsageError
 
@@ -19,6 +19,7 @@ def read_launcher(expression: str, config: Path | None) -> Launcher:
         UsageError: There is no such launcher, or the file cannot be read or has an illegal key or value.
     """
     from vcpo_bench.bench.running.schedulers.catalog import LAUNCHERS
+    from vcpo_bench.files.plain_yaml import read_settings_file
     from vcpo_bench.naming.component import parameters
 
     launcher = LAUNCHERS.parse(expression)
@@ -27,7 +28,7 @@ def read_launcher(expression: str, config: Path | None) -> Launcher:
     kind = type(launcher)
     known = parameters(kind)
     values = {}
-    for key, value in _read(config).items():
+    for key, value in read_settings_file(config, f"--launcher-config {config}", "partition: gpu").items():
         if value is None:
             raise UsageError(f"--launcher-config {config}: {key} has no value; give one, or leave the line out")
         if key not in known:
@@ -75,20 +76,3 @@ def stack_count(stack: str, device: str, place: Launcher) -> int:
     if stack != "auto" and size:
         raise UsageError(f"--stack {stack}: --launcher {place.name} gives each cell a job of its own; drop --stack")
     return 0
-
-
-def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
-    from vcpo_bench.files.plain_yaml import read_yaml
-
-    try:
-        values = read_yaml(path.read_text())
-    except OSError as error:
-        raise UsageError(f"--launcher-config {path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError) as error:
-        problem = " ".join(str(error).split())
-        raise UsageError(f"--launcher-config {path}: invalid YAML ({problem})") from error
-    if not isinstance(values, dict):
-        raise UsageError(f"--launcher-config {path}: must contain lines such as 'partition: gpu'")
-    return {str(key): value for key, value in values.items()}

@@ -74,7 +74,7 @@ def test_a_file_of_accelerate_says_how_many_processes_there_are_and_whether_weig
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [(None, "there is no file"), ("- a list", "is no file of accelerate config")]
+    ("text", "reason"), [(None, "there is no file"), ("- a list", "must contain lines such as"), ("{", "invalid YAML")]
 )
 def test_a_file_that_is_none_of_accelerate_is_refused(tmp_path: Path, text: str | None, reason: str) -> None:
     path = tmp_path / "accelerate.yaml"
