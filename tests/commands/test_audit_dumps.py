@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import call
+from command_line import call, refused
 
 
 def write(path: Path, noise: float, seed: int, names: tuple[str, str]) -> None:
@@ -48,6 +48,4 @@ def test_a_rank_of_prime_rl_that_is_behind(tmp_path: Path) -> None:
 def test_some_steps_must_be_honest_and_some_left(tmp_path: Path, honest: str) -> None:
     for step in range(3):
         write(tmp_path / f"train_data_step{step}.jsonl", 0.01, step, ("prev_logprobs", "generation_logprobs"))
-    shown = call("lab", "audit-lag", str(tmp_path), "--honest", honest)
-    assert shown.exit_code == 2
-    assert "holds 3 steps" in shown.output.replace("\n", " ")
+    assert "holds 3 steps" in refused("lab", "audit-lag", str(tmp_path), "--honest", honest)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call, call_here
+from command_line import RUN, call, call_here, refused
 
 from vcpo_bench.bench.cells.check import check_folder
 from vcpo_bench.bench.cells.results_folder import ended_keys
@@ -110,9 +110,7 @@ def test_a_table_beside_the_cells_is_verified_too(run: Path) -> None:
 
 
 def test_what_is_no_results_folder_is_one_line(tmp_path: Path) -> None:
-    result = call("results", "check", str(tmp_path))
-    assert result.exit_code == 2
-    assert "is not a results folder" in result.stderr
+    assert "is not a results folder" in refused("results", "check", str(tmp_path))
 
 
 def test_readers_name_a_flipped_bit(run: Path) -> None:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import call, run_with
+from command_line import call, refused, run_with
 
 from vcpo_bench.analysis.commands import ANALYSES
 
@@ -24,10 +24,7 @@ def test_the_drawing_ends_with_lag_and_period() -> None:
     ],
 )
 def test_what_cannot_be_planned_is_one_line(arguments: tuple[str, ...], said: str) -> None:
-    result = call("lab", "plan", *arguments)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert "Traceback" not in result.output
+    assert said in refused("lab", "plan", *arguments)
 
 
 def test_as_json_every_update_says_its_lags() -> None:
@@ -43,17 +40,12 @@ def test_the_start_policy_it_writes_is_the_one_a_run_takes(tmp_path: Path) -> No
     assert re.match(rf"{start}: chain\(n=2\), sampled reward 0\.\d\d, greedy 0\.\d\d after \d+ supervised", made.stdout)
     planned = call(*run_with(task="chain(n=2)"), "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
     assert planned.exit_code == 0, planned.output
-    refused = call(*run_with(task="chain"), "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
-    assert refused.exit_code == 2
-    assert refused.stderr.count("\n") == 1
+    refused(*run_with(task="chain"), "--start", str(start), "--dry-run", "--out", str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(("task", "said"), [("chian", "chain"), ("chain(n=0)", "1 to 64"), ("gsm8k", "--model")])
 def test_a_task_that_cannot_be_learned_is_one_line(task: str, said: str, tmp_path: Path) -> None:
-    result = call("lab", "warmup", "--task", task, "--out", str(tmp_path / "start.safetensors"))
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert said in refused("lab", "warmup", "--task", task, "--out", str(tmp_path / "start.safetensors"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -73,10 +65,7 @@ def test_the_id_of_a_finding_leads_to_its_rows(finished: Path) -> None:
 
 
 def test_an_id_cannot_be_had_of_an_analysis_with_parameters(finished: Path) -> None:
-    result = call("lab", "analyze", "compare(replications=20)", str(finished), "--ids")
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert "leave out the parameters" in result.stderr
+    assert "leave out the parameters" in refused("lab", "analyze", "compare(replications=20)", str(finished), "--ids")
 
 
 def test_the_help_says_that_an_analysis_takes_parameters() -> None:

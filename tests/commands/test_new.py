@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call, call_here
+from command_line import RUN, call, call_here, refused
 from patience import within
 
 from vcpo_bench.commands.support.kinds.find import find_kind, kinds, load_catalogs
@@ -65,10 +65,7 @@ def test_names_that_cannot_be_used_are_one_line(kind: str, tmp_path: Path) -> No
     taken = find_kind(kind).listing().rows[0][0]
     begin(kind, tmp_path)
     for name, problem in ((BEGUN[kind], "exists"), (taken, "already"), ("No Name", "lower-case")):
-        result = call("new", kind, name, "--folder", str(tmp_path))
-        assert result.exit_code == 2
-        assert problem in result.stderr
-        assert result.stderr.count("\n") == 1
+        assert problem in refused("new", kind, name, "--folder", str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", [kind.singular for kind in kinds() if kind.singular not in BEGUN])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import RUN, call
+from command_line import RUN, call, refused
 
 from vcpo_bench.records import RULES_VERSION
 
@@ -25,10 +25,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_results: Callable[...
 )
 def test_reading_both_is_refused_with_the_name_of_each(verb: str, folders: list[str], tmp_path: Path) -> None:
     old, new = folders
-    result = call(*verb.replace("FILE", str(tmp_path / "file")).split(), old, new)
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert f"rules versions {OLD} ({old}) and {RULES_VERSION} ({new}), which cannot be compared" in result.stderr
+    assert f"rules versions {OLD} ({old}) and {RULES_VERSION} ({new}), which cannot be compared" in refused(
+        *verb.replace("FILE", str(tmp_path / "file")).split(), old, new
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -46,7 +45,5 @@ def test_a_run_does_not_add_to_cells_of_old_rules(
     few = {"methods": ("tis",), "lags": (1,), "seeds": (0,), "steps": 60, "controls": False}
     out = make_results(tmp_path / "old", rules_version=OLD, partial=partial, **few)
     before = {*out.rglob("*")}
-    result = call(*RUN, "--out", str(out))
-    assert result.exit_code == 2
-    assert f"ran under rules {OLD}, and cells now run under {RULES_VERSION}" in result.stderr
+    assert f"ran under rules {OLD}, and cells now run under {RULES_VERSION}" in refused(*RUN, "--out", str(out))
     assert {*out.rglob("*")} == before

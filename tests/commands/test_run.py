@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import RUN, call, call_here, run_with
+from command_line import RUN, call, call_here, refused, run_with
 
 from vcpo_bench.bench.policies.warm_start import read_warm_start
 from vcpo_bench.bench.tasks import token_task
@@ -84,12 +84,7 @@ def test_a_lag_as_long_as_the_run_is_allowed_with_a_warning() -> None:
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path: Path, flags: list[str], said: str) -> None:
-    result = call("run", "--out", str(tmp_path / "out"), *flags)
-    assert result.exit_code == 2, result.output
-    assert said in result.stderr
-    assert "Traceback" not in result.output
-    if result.stderr.startswith("error:"):
-        assert result.stderr.count("\n") == 1
+    assert said in refused("run", "--out", str(tmp_path / "out"), *flags)
     assert not (tmp_path / "out").exists()
 
 
@@ -104,18 +99,14 @@ def test_a_device_that_is_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    result = call("run", "--device", "cuda", "--out", str(tmp_path / "out"), *more)
-    assert result.exit_code == 2
-    assert result.stderr == "error: --device cuda: this machine has 0 CUDA devices; use cpu\n"
+    said = refused("run", "--device", "cuda", "--out", str(tmp_path / "out"), *more)
+    assert said == "error: --device cuda: this machine has 0 CUDA devices; use cpu\n"
     assert not (tmp_path / "out").exists()
 
 
 def test_a_broken_plugin_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import nothing_like_this\n")
-    result = call("run", "--plugin", str(tmp_path / "broken.py"))
-    assert result.exit_code == 2
-    assert "nothing_like_this" in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert "nothing_like_this" in refused("run", "--plugin", str(tmp_path / "broken.py"))
 
 
 def test_a_failing_cell_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(tmp_path: Path) -> None:
@@ -188,6 +179,4 @@ def test_a_dry_run_prints_a_script_that_makes_the_files_of_every_cell(tmp_path: 
 
 
 def test_a_trainer_that_there_is_not_is_one_line() -> None:
-    result = call("run", "--model", "smollm2", "--trainer", "trll", "--dry-run")
-    assert result.exit_code == 2
-    assert "did you mean trl" in result.stderr
+    assert "did you mean trl" in refused("run", "--model", "smollm2", "--trainer", "trll", "--dry-run")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import call
+from command_line import call, refused
 
 from vcpo_bench.commands.support.kinds.find import kinds
 
@@ -30,15 +30,11 @@ def test_several_folders_are_pooled_not_dropped(
     assert {row["method"] for row in board} == {"clip", "reinforce", "vcpo"}
     assert sum(row["total"] for row in board) == sum(len(list((one / "cells").iterdir())) for one in (finished, other))
     assert not (other / "scoreboard.csv").exists()
-    missing = call("show", str(finished), str(tmp_path / "absent"))
-    assert missing.exit_code == 2
-    assert "absent" in missing.stderr
+    assert "absent" in refused("show", str(finished), str(tmp_path / "absent"))
 
 
 def test_show_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
-    result = call("show", str(tmp_path))
-    assert result.exit_code == 2
-    assert "Traceback" not in result.output
+    refused("show", str(tmp_path))
 
 
 @pytest.mark.parametrize(("kind", "name"), PAGES)
@@ -101,15 +97,11 @@ def test_an_illegal_expression_points_at_the_character(kind: str, wrong: str) ->
 def test_a_kind_without_a_name_asks_for_one(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     plural = word if word.endswith("s") else f"{word}s"
-    result = call("show", word)
-    assert result.exit_code == 2
-    assert result.stderr == f"error: show {word}: give a name; vcpo-bench ls {plural} lists them\n"
+    assert refused("show", word) == f"error: show {word}: give a name; vcpo-bench ls {plural} lists them\n"
 
 
 def test_a_page_has_no_json() -> None:
-    result = call("show", "task", "chain", "--json")
-    assert result.exit_code == 2
-    assert "only a scoreboard" in result.stderr
+    assert "only a scoreboard" in refused("show", "task", "chain", "--json")
 
 
 def test_a_method_is_described_with_its_curve() -> None:
@@ -155,6 +147,4 @@ def test_a_method_in_a_trainer(words: tuple[str, str], said: str) -> None:
 
 
 def test_a_trainer_is_asked_about_methods_only() -> None:
-    result = call("show", "task", "walk", "--in", "trl")
-    assert result.exit_code == 2
-    assert "is asked of a method" in result.output
+    assert "is asked of a method" in refused("show", "task", "walk", "--in", "trl")

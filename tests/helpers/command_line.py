@@ -38,9 +38,21 @@ def run_with(**flags: str) -> list[str]:
     return command
 
 
-def call(*arguments: str) -> Result:
+def call(*arguments: object) -> Result:
     """What `vcpo-bench ARGUMENTS` prints and exits with."""
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def refused(*arguments: object) -> str:
+    """The one line of an error that ends `vcpo-bench ARGUMENTS` with exit code 2; lines before it are asides."""
+    result = call(*arguments)
+    assert result.exit_code == 2, (result.output, result.exception)
+    *asides, line = result.stderr.splitlines(keepends=True)
+    assert line.startswith("error: "), result.stderr
+    assert line.endswith("\n")
+    assert len(line) < 1100
+    assert not any(aside.startswith(("error", "Traceback")) for aside in asides)
+    return line
 
 
 @contextmanager

@@ -1,14 +1,12 @@
-"""What tests of forks and probes share: recorded tables, forks that are run to their end, the command line."""
+"""What tests of forks and probes share: recorded tables, and forks that are run to their end."""
 
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from typer.testing import CliRunner, Result
 
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.replay.fork import ForkSpec, plan_forks, write_origins
 from vcpo_bench.bench.running.cell.run_cell import run_cell
-from vcpo_bench.cli import app
 
 
 def quiet(*_: object) -> None:
@@ -33,8 +31,3 @@ def run_forks(spec: ForkSpec, keep_every: int = 0) -> dict[str, Path]:
         folder.update_grid({cell.key: {"control": cell.control} for cell in cells})
     assert [run_cell(cell, folder.cells, keep_every, quiet) for cell in cells] == ["completed"] * len(cells)
     return {cell.config.method: folder.cells / cell.key for cell in cells}
-
-
-def call(*arguments: object) -> Result:
-    """What the command line answers."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])

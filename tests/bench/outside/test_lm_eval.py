@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 import torch
-from typer.testing import CliRunner
+from command_line import refused
 
 from vcpo_bench import records
 from vcpo_bench.bench.cells.grid import plan_grid
@@ -28,7 +28,6 @@ from vcpo_bench.bench.running.cell.run_cell import run_cell
 from vcpo_bench.bench.tasks import TASKS, token_task
 from vcpo_bench.bench.tasks.text import text_task
 from vcpo_bench.bench.training.build import build_trainer
-from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records.settings import CellSettings
@@ -121,9 +120,7 @@ def test_checkpoints_of_another_trainer_are_named_as_models(results, tmp_path):
 
 
 def test_cells_of_the_built_in_policy_are_refused_with_the_place_of_their_rewards(results):
-    done = CliRunner().invoke(app, ["lab", "eval", str(results)])
-    assert done.exit_code == 2
-    assert "lm-eval scores language models" in done.output
+    assert "lm-eval scores language models" in refused("lab", "eval", str(results))
     with pytest.raises(UsageError, match="--limit 0"):
         next(evaluate_cells([results], "last", Scoring(limit=0)))
 

@@ -13,14 +13,13 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from command_line import refused
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.outside.mirror import process
 from vcpo_bench.bench.outside.mirror.follow import MirrorSettings, TrackerMirror, history
 from vcpo_bench.bench.outside.mirror.process import Mirror, mirror_folder
 from vcpo_bench.bench.outside.trackers.wandb import Wandb, WandbConnection
-from vcpo_bench.cli import app
 from vcpo_bench.commands.support.tracking import mirrored
 from vcpo_bench.errors import UsageError
 from vcpo_bench.records.table_file import seal_beside
@@ -247,9 +246,8 @@ def test_a_report_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
 
 
 def test_errors_of_the_command_are_one_line(make_results, tmp_path, monkeypatch):
-    refused = CliRunner().invoke(app, ["run", "--report-to", "wandb(mode=onlin)", "--out", str(tmp_path / "run")])
-    assert refused.exit_code == 2
-    assert "did you mean online or offline" in refused.output
+    said = refused("run", "--report-to", "wandb(mode=onlin)", "--out", str(tmp_path / "run"))
+    assert "did you mean online or offline" in said
     assert not (tmp_path / "run").exists()
     with pytest.raises(UsageError, match="no ended cell"):
         mirror_folder(tmp_path, Wandb(), None)

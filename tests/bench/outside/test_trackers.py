@@ -6,12 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+from command_line import refused
 
 from vcpo_bench.bench.outside.mirror.process import Mirror
 from vcpo_bench.bench.outside.trackers.catalog import TRACKERS
 from vcpo_bench.bench.outside.trackers.trackio import TrackioConnection
-from vcpo_bench.cli import app
 from vcpo_bench.commands.support.tracking import check_trackers, read_trackers
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.plugins import load_plugin
@@ -71,17 +70,14 @@ def test_a_missing_package_is_refused_with_what_installs_it(monkeypatch, tmp_pat
     tracker = TRACKERS.parse(name)
     assert f"pip install '.[{name}]' in a checkout" in tracker.trouble(ModuleNotFoundError(name))
     out = tmp_path / "run"
-    refused = CliRunner().invoke(app, ["run", "--report-to", name, "--out", str(out), "--quiet"])
-    assert refused.exit_code == 2
+    refused("run", "--report-to", name, "--out", str(out), "--quiet")
     assert not out.exists()
 
 
 def test_a_detached_run_refuses_trackers(monkeypatch, tmp_path):
     monkeypatch.setattr("vcpo_bench.commands.support.extras.find_spec", lambda _: SimpleNamespace(origin="x"))
     flags = ["run", "--detach", "--report-to", "trackio", "--out", str(tmp_path), "--quiet"]
-    refused = CliRunner().invoke(app, flags)
-    assert refused.exit_code == 2
-    assert f"vcpo-bench results mirror {tmp_path} --to trackio" in refused.output
+    assert f"vcpo-bench results mirror {tmp_path} --to trackio" in refused(*flags)
 
 
 def test_a_tracker_of_ones_own_is_one_file(make_results, tmp_path):

@@ -1,14 +1,12 @@
 """Asynchrony under a virtual clock, against what can be worked out by hand."""
 
 import pytest
-from typer.testing import CliRunner
 
 from vcpo_bench.bench.regimes import CellShape
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.simulation import describe, steps
 from vcpo_bench.bench.regimes.virtual_clock import VirtualClock, full_length
-from vcpo_bench.cli import app
 from vcpo_bench.errors import UsageError
 
 SHAPE = CellShape(seed=0, prompts=8, responses=2, tokens=12)
@@ -63,12 +61,3 @@ def test_what_plan_shows_of_async() -> None:
     assert shown.endswith("lag max 3, mean 3, period 1 updates")
     with pytest.raises(UsageError, match="a real clock decides"):
         describe("async", 3, 12, 0)
-
-
-def test_the_command() -> None:
-    drawn = CliRunner().invoke(app, ["lab", "plan", "--regime", "minibatch", "--staleness", "3", "--steps", "9"])
-    assert drawn.exit_code == 0
-    assert drawn.output.splitlines()[-1] == "lag max 3, mean 1.5, period 4 updates"
-    wrong = CliRunner().invoke(app, ["lab", "plan", "--regime", "minibach"])
-    assert wrong.exit_code == 2
-    assert "did you mean minibatch" in wrong.output
