@@ -65,11 +65,12 @@ def survival_table(verdicts: pd.DataFrame) -> pd.DataFrame:
     Columns: `method`, `staleness` and those of `analysis.collapse.survival.kaplan_meier`.
     """
     curves = []
-    for (method, lag), cells in _timed(verdicts).groupby(["method", "staleness"]):
+    for name, cells in _timed(verdicts).groupby(["method", "staleness"]):
         curve = kaplan_meier(cells["time"], cells["collapsed"])
         if len(cells) < ENOUGH:
             curve[["low", "high"]] = np.nan
-        curves.append(curve.assign(method=method, staleness=lag))
+        place = dict(zip(("method", "staleness"), name, strict=True))
+        curves.append(pd.DataFrame(place, index=curve.index).join(curve))
     names = ["method", "staleness", "time", "at_risk", "events", "censored", "survival", "low", "high"]
     return pd.concat(curves, ignore_index=True)[names] if curves else pd.DataFrame(columns=names)
 
