@@ -121,11 +121,7 @@ def _text(values: Axis) -> str:
 
 
 def _check(settings: dict[str, Any]) -> None:
-    """Refuse names that are no setting.
-
-    Raises:
-        UsageError: There is one.
-    """
+    """Refuse names that are no setting."""
     known = {one.parameter for one in settings_of(CellSettings).values()}
     for name in settings:
         if name not in known:

@@ -103,11 +103,7 @@ def _per_row(advantages: Tensor, loss_mask: Tensor, config: Any) -> Tensor:
 
 
 def _reduction(config: Any) -> str:
-    """`loss_reduction`, where nothing else would change the loss.
-
-    Raises:
-        UsageError: Something would.
-    """
+    """`loss_reduction`, where nothing else would change the loss."""
     reduction = str(config.loss_reduction)
     if reduction not in HOOKS:
         raise UsageError(

@@ -150,10 +150,7 @@ def _wins(signs: Array, first: NDArray[np.int64], second: NDArray[np.int64]) -> 
 
     From how often each run was drawn, without the [R, n, m] pairs: all sums are of whole numbers, hence exact.
 
-    Args:
-        signs: Of `_signs`, [n, m].
-        first: Positions drawn from the n runs, [R, n].
-        second: Positions drawn from the m runs, [R, m].
+    `signs` is [n, m] of `_signs`; `first` and `second` are positions drawn from the n and the m runs, [R, n], [R, m].
     """
     balance = ((_counts(first) @ signs) * _counts(second)).sum(axis=-1)
     return np.asarray((balance / signs.size + 1) / 2)

@@ -97,11 +97,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
 
 
 def _check_rules(cells: Mapping[str, Path]) -> None:
-    """Refuse cells of several versions of the rules, which no scoreboard could compare.
-
-    Raises:
-        UsageError: There are several.
-    """
+    """Refuse cells of several versions of the rules, which no scoreboard could compare."""
     by_version = {str(read_cell_file(path / CELL_FILE).get("rules_version")): path for path in cells.values()}
     if len(by_version) > 1:
         places = " and ".join(f"{version} ({path.parent.parent})" for version, path in sorted(by_version.items()))
@@ -109,11 +105,7 @@ def _check_rules(cells: Mapping[str, Path]) -> None:
 
 
 def _listed(grid: Path) -> Mapping[str, Mapping[str, Any]]:
-    """The cells that a `grid.json` lists.
-
-    Raises:
-        DamagedResultError: It lists none as it should.
-    """
+    """The cells that a `grid.json` lists."""
     cells = read_sealed(grid).get("cells")
     if not isinstance(cells, dict) or not all(isinstance(cell, dict) and "control" in cell for cell in cells.values()):
         raise DamagedResultError(

@@ -192,11 +192,7 @@ def _small(found: float, limit: float = TOLERANCE) -> str:
 
 
 def _save_model(folder: Path) -> None:
-    """Save a random model with untied embeddings.
-
-    Raises:
-        Skip: The packages it needs are missing.
-    """
+    """Save a random model with untied embeddings."""
     try:
         from vcpo_bench.bench.policies.hf.create import new_model
     except ImportError as error:

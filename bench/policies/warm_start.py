@@ -127,11 +127,7 @@ def _remedy(task: TokenTask, kind: EmbeddedPolicy) -> str:
 
 
 def _shipped(task: TokenTask, kind: EmbeddedPolicy) -> Path:
-    """The file that ships for a task.
-
-    Raises:
-        UsageError: None ships with policies of this kind.
-    """
+    """The file that ships for a task."""
     if kind.starts is None:
         raise UsageError(f"no warm starts ship with the policy {kind.text()!r}; {_remedy(task, kind)}")
     return kind.starts / f"{task.canonical}.safetensors"

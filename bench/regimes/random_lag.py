@@ -165,11 +165,7 @@ class RandomLag(Regime):
     trace: tuple[int, ...] = custom((), _TRACE)
 
     def __post_init__(self) -> None:
-        """Refuse illegal values; a trace makes its own law.
-
-        Raises:
-            UsageError: A value is not legal, or the law is `trace` and there is none.
-        """
+        """Refuse illegal values; a trace makes its own law."""
         super().__post_init__()
         if self.trace:
             object.__setattr__(self, "law", "trace")

@@ -83,11 +83,7 @@ class Regime(Component, ABC):
     mask_replay: bool = flag(False)
 
     def __post_init__(self) -> None:
-        """Refuse the replay of masks that nothing makes.
-
-        Raises:
-            ParameterError: A parameter is not legal, or there is nothing to replay.
-        """
+        """Refuse the replay of masks that nothing makes."""
         super().__post_init__()
         if self.mask_replay and not self.truncates:
             raise ParameterError(f"{self.name}: mask_replay=on has nothing to replay; add top_p= or top_k=")

@@ -73,15 +73,10 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class _Layout:
-    """The panels of a figure.
+    """The panels of a figure, row by row.
 
-    Attributes:
-        panels: What each shows, row by row.
-        columns: Panels beside each other.
-        by_lag: Whether the panels are a table with a column per lag and a row per learning rate, which keeps its empty
-            places; else they are the settings that were run, one after the other.
-        rates: Number of learning rates.
-        lags: Number of lags.
+    `by_lag`: they are a table with a column per lag and a row per learning rate, which keeps its empty places; else
+    they are the settings that were run, one after the other.
     """
 
     panels: list[ComparisonSetting]

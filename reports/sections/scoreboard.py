@@ -47,14 +47,7 @@ def blocks(study: Study, ledger: Ledger) -> list[Block]:
 
 @dataclass(frozen=True)
 class _Line:
-    """One row of the table: what it is about, and its cells.
-
-    Attributes:
-        row: Of `analysis.comparison.scoreboard.scoreboard`.
-        about: Setting and method in words.
-        runs: All cells.
-        scored: Those with rewards.
-    """
+    """One row of the table: what it is about, and its cells, of which `scored` have rewards."""
 
     row: pd.Series
     about: tuple[str, ...]

@@ -46,14 +46,7 @@ def scoreboard_table(board: pd.DataFrame) -> RenderableType:
 
 @dataclass(frozen=True)
 class _Shape:
-    """How much of the scoreboard is shown.
-
-    Attributes:
-        below: Intervals stand below their values.
-        best: The best reward is shown.
-        ess: The ESS is shown.
-        onset: The lag at which failures began is shown, where there are some.
-    """
+    """How much of the scoreboard is shown; `below`: intervals stand below their values."""
 
     below: bool = False
     best: bool = True

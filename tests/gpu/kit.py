@@ -48,12 +48,7 @@ class Setup:
 
 
 class Ended(Exception):  # noqa: N818 - not always an error
-    """The measurement ended otherwise than well.
-
-    Args:
-        reason: One line.
-        result: What is known all the same.
-    """
+    """The measurement ended otherwise than well; `result` is what is known all the same."""
 
     status = "failed"
 

@@ -57,15 +57,7 @@ def cores() -> int:
 
 
 def measure(step: Step, stage: int, place: Place, left: float, beside: int = 1) -> str:
-    """Carry out a measurement; returns its status.
-
-    Args:
-        step: The measurement.
-        stage: Its stage.
-        place: Where it runs.
-        left: Seconds of this call.
-        beside: How many measurements share the cores.
-    """
+    """Carry out a measurement within the seconds that are left, one of `beside` that share the cores; its status."""
     path = ledger.path_of(place.folder, stage, step.name)
     kept = ledger.read(path).get("result", {})
     facts = {"name": step.name, "stage": stage, "device": place.device, "tiny": place.tiny}

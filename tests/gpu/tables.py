@@ -16,9 +16,7 @@ WHERE = ("stage", "name", "gpu", "device", "tiny", "date", "commit")
 def write(out: Path, folder: Path) -> list[Path]:
     """Write `measurements.csv`, one row each, and one for each list of rows, with the numbers beside it.
 
-    Args:
-        out: What came home.
-        folder: Takes the tables, such as `tables` of a study.
+    `out` is what came home, `folder` such as `tables` of a study.
     """
     tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for facts in ledger.measurements(out):

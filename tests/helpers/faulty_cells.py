@@ -65,12 +65,7 @@ class FaultyCell:
         return self.folder / "cells" / self.cell.key
 
     def run(self, kill_after: float | None = None, at_once: bool = False) -> bool:
-        """Train it in a child; whether the cell has ended.
-
-        Args:
-            kill_after: The child is killed so many seconds after its first checkpoint.
-            at_once: Count from its start instead.
-        """
+        """Train it in a child, killed so long after its first checkpoint or its start; whether the cell has ended."""
         cells = ResultsFolder(self.folder).cells
         before = self._updates_kept(cells)
         self.resumes.append(before)

@@ -28,11 +28,7 @@ DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2
 def hostile_results(folder: Path, make: Callable[..., Path], name: str, text: str) -> Path:
     """A results folder of two methods and a failed run.
 
-    Args:
-        folder: Where.
-        make: `make_results` of conftest.
-        name: Before every name: method, task and regime.
-        text: Every free text: reasons, errors, provenance, episodes.
+    `name` stands before every name (method, task, regime); `text` is every free text (reason, error, provenance).
     """
     make(folder, methods=("vcpo", "clip"), lags=(1, 16), seeds=(0, 1), steps=40, shapes=_shape, record="diagnostics")
     for file in folder.glob(f"{records.CELLS}/*/{records.CELL_FILE}"):

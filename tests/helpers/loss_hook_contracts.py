@@ -77,11 +77,7 @@ def _length(rows: HookRows, row: int) -> int:
 def in_slime(loss: Callable[..., Any], rows: HookRows, method: str, replace_scores: Callable[[Any], None]) -> Tensor:
     """One call per micro-batch; the sum over all is divided by the number of rollouts. Returns the gradient.
 
-    Args:
-        loss: The custom loss.
-        rows: The rows.
-        method: The expression.
-        replace_scores: Is given the function that takes the place of slime's scoring of logits.
+    `replace_scores` is given the function that takes the place of slime's scoring of logits.
     """
     logp = rows.logp.clone().requires_grad_()
     total = torch.zeros((), dtype=torch.float64)

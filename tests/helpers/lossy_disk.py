@@ -16,12 +16,7 @@ STATES = ("nothing unsynced survives", "removals survive", "all names survive")
 
 
 class LossyDisk:
-    """Watches a folder.
-
-    Args:
-        root: The folder, already on the disk.
-        patch: Undone by the caller.
-    """
+    """Watches a folder that is on the disk; the caller undoes `patch`."""
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
         self._names: dict[int, dict[str, int]] = {}  # of a synced folder, by inode

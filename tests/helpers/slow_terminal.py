@@ -16,13 +16,7 @@ REAL = progress_line.ProgressLine
 
 
 class SlowTerminal:
-    """Stands where the error output is.
-
-    Args:
-        monkeypatch: Puts it there for the rest of the test.
-        seconds: What every loop of a command takes.
-        terminal: Whether it is one, and not a file or a pipe.
-    """
+    """Stands where the error output is for the rest of the test; every loop of a command takes so many seconds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, terminal: bool = True) -> None:
         self._file = io.StringIO()

@@ -48,12 +48,7 @@ PartitionName=cpu Nodes=ALL Default=YES MaxTime=60 State=UP
 
 
 class SlurmCluster:
-    """The daemons.
-
-    Args:
-        root: Folder into which the packages were unpacked.
-        here: Folder for sockets, logs and state; its path must be short.
-    """
+    """The daemons of the packages unpacked in `root`; `here`, a short path, is for their sockets, logs and state."""
 
     def __init__(self, root: Path, here: Path) -> None:
         self._root, self._here, self._running = root, here, dict[str, subprocess.Popen[bytes]]()

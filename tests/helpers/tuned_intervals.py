@@ -46,14 +46,7 @@ def profile(shape: str, rates: int, ahead: float) -> Array:
 
 
 def cross_fitted(rewards: Array) -> Array:
-    """The reward of every seed at the learning rate that is best on the other half.
-
-    Args:
-        rewards: Shape [..., seeds, rates].
-
-    Returns:
-        Shape [..., seeds].
-    """
+    """The reward [..., seeds, rates] of every seed at the rate that is best on the other half, [..., seeds]."""
     half = np.arange(rewards.shape[-2]) % 2
     found = np.empty(rewards.shape[:-1])
     for tested in (0, 1):
@@ -72,14 +65,7 @@ def t_values(means: Array, seeds: int, studies: int, draws: np.random.Generator)
 
 
 def needed(seeds: int, rates: int, studies: int = STUDIES, ahead: Sequence[float] = AHEAD) -> Needed:
-    """What the worst profile needs.
-
-    Args:
-        seeds: Of each method.
-        rates: Learning rates to choose from.
-        studies: Simulated studies per profile.
-        ahead: By how much the best rate may be ahead.
-    """
+    """What the worst profile needs, over simulated studies in which the best rate may be `ahead` by so much."""
     draws = np.random.default_rng([seeds, rates])
     cases = list(product(SHAPES, ahead))
     first = [np.quantile(t_values(profile(shape, rates, by), seeds, studies, draws), 0.95) for shape, by in cases]

@@ -39,12 +39,7 @@ def config(folder: Path, regime: str = "fifo", staleness: int = 0, **changes: An
 
 
 class Watched:
-    """A cell whose policy moves by noise instead of learning, so that any stale weight shows, and what it was like.
-
-    Attributes:
-        trainer: The cell.
-        past: Trained weights of each version.
-    """
+    """A cell whose policy moves by noise instead of learning, so that any stale weight shows, and what it was like."""
 
     def __init__(self, folder: Path, regime: str, staleness: int, **changes: Any) -> None:
         self.trainer = build_trainer(config(folder, regime, staleness, **changes), start=folder)

@@ -184,11 +184,7 @@ def _logit_settings(config: Any) -> str:
 
 
 def _checkpointed(network: Any) -> list[nn.Module]:
-    """Turn activation checkpointing on and return the modules that implement it.
-
-    Raises:
-        UsageError: The model does not support it.
-    """
+    """Turn activation checkpointing on and return the modules that implement it."""
     newer = getattr(network, "activation_checkpointing_enable", None)  # the older name goes away in version 6
     try:
         (newer or network.gradient_checkpointing_enable)({"use_reentrant": False})

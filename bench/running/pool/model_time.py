@@ -146,13 +146,7 @@ def _time_updates(
 ) -> float:
     """Seconds of an update without its sampling, from a small and a larger one.
 
-    Args:
-        learner: Updates its policy, which is not used any more.
-        config: The cell.
-        prompts: Of a batch.
-        length: Tokens of the longest of them.
-        longest: Tokens of the longest response.
-        norms: Whether score norms are taken.
+    `length` and `longest` are tokens of the longest prompt and response. The learner is not used any more.
     """
     G = config.responses
     tokens = max(2, min(longest, _POSITIONS // G - length))

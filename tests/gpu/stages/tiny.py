@@ -21,12 +21,7 @@ TOLERANCE = 1e-5
 
 
 class Update:
-    """The parts of an update of the tiny policy on tensors that stay where they are; no method between them.
-
-    Args:
-        device: Where.
-        prompts: P, with 8 responses each.
-    """
+    """The parts of an update of the tiny policy, 8 responses each, on tensors that stay where they are; no method."""
 
     def __init__(self, device: str, prompts: int) -> None:
         config = CellConfig(method="clip", staleness=0, seed=0, task="walk")

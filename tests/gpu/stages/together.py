@@ -19,14 +19,7 @@ BATCHES = 3
 
 
 class Cell:
-    """A policy that is sampled from and trained, with a stream of its own.
-
-    Args:
-        device: Where.
-        policy: The policy.
-        rows: Responses of a batch.
-        length: Tokens of a response.
-    """
+    """A policy that is sampled from and trained on batches of `rows` responses, with a stream of its own."""
 
     def __init__(self, device: str, policy: CausalPolicy, rows: int, length: int) -> None:
         policy.sampling = SamplingOptions(GraphLoop())

@@ -171,9 +171,7 @@ class SchedulerLoop:
     def _check_jobs(self, observer: GridObserver, polled: float) -> None:
         """Ask which jobs are alive, and do for each unfinished cell what follows.
 
-        Args:
-            observer: Is told.
-            polled: When the results folder was looked at: what happened later cannot have been seen.
+        What happened after `polled`, when the results folder was looked at, cannot have been seen.
         """
         self._options.check()
         before = {key: state for key, state in self._states.items() if key in self._watch.unfinished}
