@@ -19,7 +19,7 @@ def test_says_what_is_known_for_any_lag(lag: int) -> None:
     assert said.stdout.startswith(f"Lag {lag}: ")
     for one in (*found.use, *found.avoid, *found.earned, *(row for rows in found.published for row in rows)):
         assert f"    {one.method} " in said.stdout
-    assert facts()["ess_at_four_times_the_rate"] in said.stdout
+    assert facts()["steered_over_a_factor_of_eight"] in said.stdout
     assert ("no study of ours reaches it" in said.stdout) == (not found.earned)
 
 

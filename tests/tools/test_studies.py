@@ -154,16 +154,18 @@ def test_where_the_lowest_rate_earns_most() -> None:
     assert boundaries.lowest_earns_most(earned, 1) == (1, 3)
 
 
-def test_what_is_left_above_the_best_rate_is_a_mean_over_places_that_all_have_it() -> None:
+def test_a_share_of_the_best_gain_is_a_mean_over_places_that_all_have_the_rate() -> None:
     gained = pd.concat(
         [
             runs(seed=[0, 1, 0, 0], rate=[1.0, 1.0, 2.0, 4.0], area=[0.5, 0.3, 0.1, -0.4], staleness=4),
-            runs(seed=[0, 0], rate=[4.0, 8.0], area=[0.2, 0.1], staleness=16),
+            runs(seed=[0, 0], rate=[1.0, 2.0], area=[0.2, 0.1], staleness=16),
+            runs(seed=[0, 0], rate=[1.0, 1.0], area=[0.8, 0.1], staleness=[4, 16], method="vespo"),
         ]
     )
-    left = boundaries.left_of_gain(gained).loc["tis"]
-    assert left[[0, 1]].tolist() == pytest.approx([1, (0.25 + 0.5) / 2])
-    assert np.isnan(left[2])
+    shares = boundaries.share_of_best(gained)
+    assert shares.loc["tis", [1.0, 2.0]].tolist() == pytest.approx([(0.5 + 1) / 2, (0.125 + 0.5) / 2])
+    assert shares.loc["vespo", 1.0] == pytest.approx((1 + 0.5) / 2)
+    assert shares.isna().sum().to_dict() == {1.0: 0, 2.0: 1, 4.0: 2}
 
 
 def signals(scores: dict[int, float]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import io
 
 import pandas as pd
 
-from studies import boundaries, estimates, formats
+from studies import boundaries, formats
 from studies.pages import ROOT, select
 
 SYNCHRONOUS = {"method": "reinforce", "staleness": 0}
@@ -36,12 +36,13 @@ def earned() -> str:
 
 def facts() -> str:
     """Single numbers that stand in a sentence."""
-    phase, steps = (pd.read_csv(ROOT / f"docs/studies/{name}/runs.csv") for name in ("phase", "step-rules"))
-    lowest, places = boundaries.lowest_earns_most(phase, seeds=8)
+    lowest, places = boundaries.lowest_earns_most(pd.read_csv(ROOT / "docs/studies/phase/runs.csv"), seeds=8)
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
-    judged = steps.query("seed > 4 and lr == 8e-4")
-    gains = [estimates.difference(select(judged, task=task), "tis+ess", "tis") for task in ("walk", "walk-eos")]
-    rows.append(("ess_at_four_times_the_rate", " and ".join(formats.fixed(one.value) for one in gains), "step-rules"))
+    shorter = pd.read_csv(ROOT / "studies/shorter-steps/tables/runs.csv")
+    shares = boundaries.share_of_best(select(shorter, part="choose"))
+    steered, scaled = shares.loc["vcpo(ess=off)+kl-adaptive", 5e-4:5e-3], shares.loc["vcpo", [2.83e-4, 2.26e-3]]
+    rows.append(("steered_over_a_factor_of_eight", _ends(steered.min(), steered.max()), "shorter-steps"))
+    rows.append(("scaled_over_a_factor_of_eight", _ends(*scaled), "shorter-steps"))
     rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
     return _text("name,value,study", rows)
 
@@ -49,7 +50,11 @@ def facts() -> str:
 def _kept_at_own_rate(runs: pd.DataFrame) -> str:
     """Shares of the synchronous gain that corrected methods earn at lag 16, each at its best rate: least and most."""
     kept = boundaries.share_of_gain(runs, 16).groupby("method").max().drop("reinforce")
-    return f"{formats.percent(kept.min())} to {formats.percent(kept.max())}"
+    return _ends(kept.min(), kept.max())
+
+
+def _ends(first: float, last: float) -> str:
+    return f"{formats.percent(first)} to {formats.percent(last)}"
 
 
 def _text(header: str, rows: list[tuple[object, ...]]) -> str:

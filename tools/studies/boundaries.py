@@ -68,19 +68,18 @@ def lowest_earns_most(runs: pd.DataFrame, seeds: int) -> tuple[int, int]:
     return sum(int(own.argmax() == 0) for own in places), len(places)
 
 
-def left_of_gain(runs: pd.DataFrame) -> pd.DataFrame:
-    """By method: the share of the gain at its best rate that is left at 2^n times that rate, a mean over places.
+def share_of_best(runs: pd.DataFrame) -> pd.DataFrame:
+    """By method and rate: the gain as a share of the best of any method and rate there, a mean over places.
 
     Args:
         runs: Columns of `UNIT`, `rate`, and `area`, which is the gain.
 
     Returns:
-        A column per n; NaN where not all places have that rate.
+        A column per rate; NaN where a method has not run it in all places.
     """
     means = runs.groupby([*UNIT[:3], "rate"], as_index=False)["area"].mean()
-    best = means.loc[means.groupby(UNIT[:3])["area"].idxmax()]
-    both = means.merge(best, on=UNIT[:3], suffixes=("", "_best"))
-    both["n"] = np.log2(both["rate"] / both["rate_best"]).round().astype(int)
-    both["share"] = both["area"] / both["area_best"]
-    found = both.pivot_table("share", "method", "n", ["mean", "size"])
-    return found["mean"].where(found["size"].eq(best.groupby("method").size(), axis=0))
+    places = means.groupby(["task", "staleness"])["area"]
+    table = means.assign(share=means["area"] / places.transform("max")).pivot_table(
+        "share", "method", "rate", ["mean", "size"]
+    )
+    return table["mean"].where(table["size"] == places.ngroups)

@@ -71,7 +71,7 @@ def _functions() -> Names:
         "tolerance": boundaries.tolerance,
         "lowest_earns_most": boundaries.lowest_earns_most,
         "share_of_gain": boundaries.share_of_gain,
-        "left_of_gain": boundaries.left_of_gain,
+        "share_of_best": boundaries.share_of_best,
         "auroc": ranking.auroc,
         "holm": holm,
         "advice": lambda lag: advice_text(advise(lag), can_tune=False).splitlines()[:4],
