@@ -40,9 +40,9 @@ def facts() -> str:
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
     shorter = pd.read_csv(ROOT / "studies/shorter-steps/tables/runs.csv")
     shares = boundaries.share_of_best(select(shorter, part="choose"))
-    steered, scaled = shares.loc["vcpo(ess=off)+kl-adaptive", 5e-4:5e-3], shares.loc["vcpo", [2.83e-4, 2.26e-3]]
+    steered, scaled = (shares.loc[method, 2.83e-4:2.26e-3] for method in ("vcpo(ess=off)+kl-adaptive", "vcpo"))
     rows.append(("steered_over_a_factor_of_eight", _ends(steered.min(), steered.max()), "shorter-steps"))
-    rows.append(("scaled_over_a_factor_of_eight", _ends(*scaled), "shorter-steps"))
+    rows.append(("scaled_over_a_factor_of_eight", _ends(scaled.max(), scaled.min()), "shorter-steps"))
     rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
     return _text("name,value,study", rows)
 
