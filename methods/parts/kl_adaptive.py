@@ -31,6 +31,7 @@ class KlAdaptive(Step):
     differences: ClassVar[tuple[str, ...]] = (
         "target: 0.008 in rl_games and 0.01 in RSL-RL, per action of one environment step",
         "their KL is that of one update, measured after it; here it is that of the lag, measured before the step",
+        "so it contains the mismatch of sampler and trainer: a target below half of that ends at the floor",
     )
     host: ClassVar[str] = "reinforce"
     target: float = number(0.01, minimum=0)
