@@ -12,7 +12,7 @@ TUNE = (
 INSURE = (
     "If you cannot tune, start low, or steer the step by the KL: vcpo(ess=off)+kl-adaptive(target=0.12/T), T your "
     "usual tokens. Over learning rates a factor of eight apart steering keeps {steered_over_a_factor_of_eight} of the "
-    "best gain; vcpo, whose step follows the ESS, goes from {scaled_over_a_factor_of_eight} over the same ones (shorter "
+    "best gain; vcpo, scaled by the ESS, goes from {scaled_over_a_factor_of_eight} over the same ones (shorter "
     "steps: lags 16 and 64, 12 tokens). For longer responses the target is arithmetic that no run has tried. Measure "
     "the KL between sampler and trainer at lag 0 first: at a target below half of it the step falls to 1% and stays."
 )
