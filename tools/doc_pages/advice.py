@@ -40,7 +40,8 @@ def facts() -> str:
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
     shorter = pd.read_csv(ROOT / "studies/shorter-steps/tables/runs.csv")
     shares = boundaries.share_of_best(select(shorter, part="choose"))
-    steered, scaled = (shares.loc[method, 2.83e-4:2.26e-3] for method in ("vcpo(ess=off)+kl-adaptive", "vcpo"))
+    by_rate = shares.loc[:, 2.83e-4:2.26e-3].T
+    steered, scaled = by_rate["vcpo(ess=off)+kl-adaptive"], by_rate["vcpo"]
     rows.append(("steered_over_a_factor_of_eight", _ends(steered.min(), steered.max()), "shorter-steps"))
     rows.append(("scaled_over_a_factor_of_eight", _ends(scaled.max(), scaled.min()), "shorter-steps"))
     rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
