@@ -219,5 +219,8 @@ def measure(folder: str, micro: int, expressions: list[str]) -> list[dict[str, A
 if __name__ == "__main__":
     out, micro, *expressions = sys.argv[1:]
     results = measure(out, int(micro), expressions)
-    rank = dist.get_rank() if dist.is_initialized() else 0
+    together = dist.is_initialized()
+    rank = dist.get_rank() if together else 0
     Path(out, f"rank{rank}-micro{micro}.json").write_text(json.dumps(results))
+    if together:  # gloo's threads, still there when Python ends, now and then abort the process
+        dist.destroy_process_group()
