@@ -114,7 +114,7 @@ class Study:
 
 
 def open_study(folders: str | Path | Iterable[str | Path], partial: bool = False) -> Study:
-    """Read one results folder, or several that are pooled.
+    """Read one results folder, or several that are pooled; with `partial` also cells that are still running.
 
     Raises:
         UsageError: No folder holds a cell, or their cells ran under different versions of the rules.

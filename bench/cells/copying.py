@@ -15,7 +15,7 @@ from vcpo_bench.records import CELL_FILE, STATE_FILE
 
 
 def copy_cell(cell: Path, draft: Path) -> None:
-    """Copy the folder of an ended cell: its files, and the checkpoints in it.
+    """Copy the folder of an ended cell, files and checkpoints, to `draft`; one that an earlier copy left is removed.
 
     Raises:
         DamagedResultError: A file does not match its checksum, or is none but a link, a pipe or a device.

@@ -57,7 +57,7 @@ class Merged:
 
 
 def merge(sources: Sequence[Path], out: Path) -> Merged:
-    """Copy the ended cells of several results folders, and what was measured on them, into one.
+    """Copy the ended cells of several results folders, and what was measured on them, into one (made if missing).
 
     A cell that several folders have must have the same numbers, wall-clock times aside; one that failed gives way to
     one that did not.

@@ -49,7 +49,7 @@ class Scoring:
 
 
 def evaluate_cells(cells: Sequence[Path], which: str, scoring: Scoring) -> Iterator[tuple[KeptCheckpoint, list[Score]]]:
-    """Score checkpoints one after another and write their scores.
+    """Score checkpoints (`which`: `last`, `all` or a number of updates) one after another and write their scores.
 
     Yields:
         Each checkpoint with its scores, once they are on disk.

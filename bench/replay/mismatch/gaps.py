@@ -39,7 +39,7 @@ class Gap:
 
 
 def gap_of(drawn: Drawn) -> Gap:
-    """The gap of a path."""
+    """The gap of a path; its tensors are [B, T]."""
     gaps = drawn.log_ratio[drawn.mask]
     ratio = gaps.exp()
     far = ((ratio < NEAR[0]) | (ratio > NEAR[1])).double().mean()

@@ -70,7 +70,7 @@ def train_outside(
 ) -> OutsideRun:
     """Train a cell to its end, from its newest undamaged checkpoint if there is one.
 
-    Processes that die are started again from there, as workers are.
+    Processes that die are started again from there, as workers are. `keep_every` is in updates, 0 keeps no checkpoint.
 
     Raises:
         UsageError: Something is not there, or cannot be carried out.
