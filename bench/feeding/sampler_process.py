@@ -90,7 +90,7 @@ class SamplerProcess:
         tickets = [self.pending.popleft() for _ in range(count)]
         started = time.monotonic()
         version = self.weights.read(self.policy)
-        self.published.publish(0)
+        self.published.publish(version)
         self.pipe.send([("begun", tickets, version)])
         groups = self.sampler.run(tickets, version)
         for ticket, group in groups.items():

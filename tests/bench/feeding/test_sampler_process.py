@@ -3,8 +3,11 @@
 import multiprocessing
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+import torch
+from torch import Tensor
 
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.opening import open_policy, open_task
@@ -13,7 +16,9 @@ from vcpo_bench.bench.feeding.sampler_handle import SamplerHandle, SamplerSetup
 from vcpo_bench.bench.feeding.sampler_process import BEAT_SECONDS, SamplerProcess
 from vcpo_bench.bench.feeding.shared_weights import SharedWeights
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
+from vcpo_bench.bench.samplers.engines.base import PolicyEngine
 from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.trajectories import Rollout
 
 CONFIG = CellConfig(method="clip", task="walk-eos", regime="async", staleness=2, prompts=3, responses=4, seed=1)
 FULL = 60.0
@@ -54,6 +59,24 @@ def test_a_group_is_due_when_its_longest_response_would_be_done(sampler: Sampler
         seconds = group.finished - group.started
         assert seconds == pytest.approx(FULL * lengths.max() / sampler.shape.tokens)
     assert uneven, "responses of equal lengths test nothing"
+
+
+class StampingEngine(PolicyEngine):
+    """Stamps every token with the version it was told, as a server does."""
+
+    def generate(self, prompts: Tensor, uniforms: Tensor, eos: int | None) -> Rollout:
+        drawn = super().generate(prompts, uniforms, eos)
+        return replace(drawn, version=torch.full_like(drawn.responses, self.version))
+
+
+def test_an_engine_that_stamps_tokens_is_told_the_version_of_its_weights(sampler: SamplerProcess) -> None:
+    sampler.published.sampler = StampingEngine(sampler.policy, copied=True)
+    sampler.weights.publish(sampler.policy, 7)
+    sampler.pending.append(0)
+    sampler._begin()
+    ((_, _, group),) = sampler.in_flight
+    assert group.version == 7
+    assert (group.arrays["version"] == 7).all()
 
 
 def test_it_sleeps_until_the_next_delivery_and_never_past_a_heartbeat(sampler: SamplerProcess) -> None:
