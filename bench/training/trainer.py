@@ -138,7 +138,7 @@ class Trainer:
         self.recorder.read(folder)
         if self.observer:
             for index in range(self.recorder.updates):
-                self.observer.observe(self.recorder.tables[STEPS_FILE].row(index))
+                self.stopped = self.observer.observe(self.recorder.tables[STEPS_FILE].row(index))
 
     def close(self) -> None:
         """Release the source and the learner: a sampler process, a place on a server."""

@@ -86,6 +86,23 @@ def test_killed_and_resumed_it_stops_at_the_same_update(
     assert (again["reason"], again["steps_done"], ess_again) == (facts["reason"], facts["steps_done"], ess)
 
 
+def test_killed_after_it_kept_the_last_checkpoint_it_trains_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, facts, ess = run(tmp_path / "plain", cell())
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    killed = tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "finish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            run_cell(cell(), ResultsFolder(killed).cells, 1, lambda *event: None, SumOfEss)
+    _, again, ess_again = run(killed, cell())
+    assert (again["reason"], again["steps_done"], ess_again) == (facts["reason"], facts["steps_done"], ess)
+
+
 def test_step_scales_are_borrowed_from_a_cell_that_trains_to_its_end() -> None:
     settings = CellSettings(steps=5, stop="2.5")
     cells = plan_grid(GridSpec(("clip+lr-matched(to=vcpo)",), (4,), (0,), settings=settings, controls=False))
