@@ -88,19 +88,21 @@ def run_stack(
         run_cell.run_cell(cells[0], cells_folder, keep_every, emit, make_observer)
         return
     members = _Members(emit)
+    waiting = sorted(cells, key=lambda cell: cell.key)  # claimed in one order, so that none wait in a circle
     try:
-        for cell in sorted(cells, key=lambda cell: cell.key):  # claimed in one order, so that none wait in a circle
-            with members.released_if_taken_over(cell):
-                members.active += _open(cell, cells_folder, emit, make_observer)
+        while waiting:
+            with members.released_if_taken_over(waiting[0]):
+                members.active += _open(waiting[0], cells_folder, emit, make_observer)
+            del waiting[0]
         _train(members, keep_every)
     except Exception as problem:
         if is_disk_full(problem):
             raise disk_full([cells_folder]) from problem
-        count = len(members.active)
+        count = len(members.active) + len(waiting)
         emit("message", f"a stack of {count} cells failed ({without_paths(_line(problem))}); trying each half")
     finally:
         members.close()
-    left, taken_over = [member.cell for member in members.active], members.taken_over
+    left, taken_over = [*(member.cell for member in members.active), *waiting], members.taken_over
     del members
     release_memory(cells[0].device)
     for part in (left[: (len(left) + 1) // 2], left[(len(left) + 1) // 2 :], *([cell] for cell in taken_over)):

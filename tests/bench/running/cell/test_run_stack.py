@@ -148,6 +148,23 @@ def test_a_stack_that_fails_as_a_whole_goes_on_in_halves(tmp_path: Path, monkeyp
     check_equal(tmp_path / "stack", run_alone(tmp_path / "alone", cells), cells)
 
 
+def test_a_cell_that_cannot_be_claimed_at_the_moment_costs_none_of_the_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, open_store, tried = small(3), CellStore.open, list[str]()
+
+    def opened(self: CellStore, *arguments: object):
+        tried.append(self.final.name)
+        if len(tried) == 2:
+            raise OSError(5, "the disk does not answer")
+        return open_store(self, *arguments)
+
+    monkeypatch.setattr(CellStore, "open", opened)
+    log = Log()
+    run_stack(cells, cells_of(tmp_path), 0, emitted(log))
+    assert sorted(key for key, *_ in log.names("ended")) == sorted(each.key for each in cells)
+
+
 def test_every_cell_is_claimed_and_one_that_is_taken_over_leaves_the_stack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
