@@ -13,9 +13,7 @@ from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.results import Results
 from vcpo_bench.analysis.series import in_order, spans
 from vcpo_bench.analysis.tolerance import EQUAL
-
-_PHASES = [f"seconds_{phase}" for phase in ("sample", "score", "update", "record", "wait")]
-"""What an update waits for; `seconds_in_flight` and `seconds_in_queue` pass while others train."""
+from vcpo_bench.records.steps.timing import SPENT
 
 TARGETS = (0.5, 0.75, 0.9)
 """Normalized rewards: shares of the way from the start policy to the best synchronous training."""
@@ -113,6 +111,6 @@ def _median(time: pd.Series, reached: pd.Series) -> float:
 
 def _clock(results: Results) -> dict[str, np.ndarray]:
     """Seconds of training before update t, of every cell: entry 0 is 0. NaN where none were recorded."""
-    steps = in_order(results.step_columns(*_PHASES))
-    spent = steps[_PHASES].sum(axis=1, min_count=1).to_numpy()
+    steps = in_order(results.step_columns(*SPENT))
+    spent = steps[list(SPENT)].sum(axis=1, min_count=1).to_numpy()
     return {key: np.concatenate([[0.0], np.cumsum(spent[rows])]) for key, rows in spans(steps)}

@@ -63,4 +63,5 @@ def build_learner(config: CellConfig, policy: Policy, method: Method | None = No
 
 def build_recorder(config: CellConfig) -> StepRecorder:
     """Empty tables for a cell."""
-    return StepRecorder(config.record, events=config.parts.regime.asynchronous)
+    regime = config.parts.regime
+    return StepRecorder(config.record, events=regime.asynchronous, waits=regime.needs_process)

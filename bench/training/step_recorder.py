@@ -30,6 +30,7 @@ from vcpo_bench.records import (
 from vcpo_bench.records.diagnostic import Reported
 from vcpo_bench.records.step_facts import StepFacts
 from vcpo_bench.records.steps import DIAGNOSTICS, STEPS
+from vcpo_bench.records.steps.timing import SPENT
 
 MAX_SKIPPED = 3
 """Updates in a row whose evidence is not finite before a cell ends as `nan`."""
@@ -39,10 +40,17 @@ _REPORTED = {name for name, one in DIAGNOSTICS.items() if isinstance(one, Report
 
 
 class StepRecorder:
-    """The tables of one cell while it runs."""
+    """The tables of one cell while it runs.
 
-    def __init__(self, level: Level, events: bool = False) -> None:
+    Args:
+        level: Record level.
+        events: Whether there is a table of events.
+        waits: Whether `seconds_wait` is real time; under a virtual clock it is not.
+    """
+
+    def __init__(self, level: Level, events: bool = False, waits: bool = False) -> None:
         self.level: Level = level
+        self._spent = [name for name in SPENT if waits or name != "seconds_wait"]
         self.tables = {
             STEPS_FILE: RecordTable(STEPS, level),
             EVALS_FILE: RecordTable(EVALS, level),
@@ -117,7 +125,7 @@ class StepRecorder:
     def seconds(self) -> float:
         """Work recorded so far, in seconds, including sessions before an interruption."""
         steps, evals = self.tables[STEPS_FILE].columns, self.tables[EVALS_FILE].columns
-        phases = [values for name, values in steps.items() if name.startswith("seconds_")]
+        phases = [steps[name] for name in self._spent]
         return float(sum(value for values in (*phases, evals["seconds"]) for value in values if value is not None))
 
     def timings(self) -> tuple[tuple[float, float], float]:

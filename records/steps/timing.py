@@ -11,3 +11,6 @@ COLUMNS = (
     Reported("seconds_in_flight", "s", "async: mean time from start to delivery of the consumed groups"),
     Reported("seconds_in_queue", "s", "async: mean time from delivery to this update"),
 )
+
+SPENT = tuple(f"seconds_{phase}" for phase in ("sample", "score", "update", "record", "wait"))
+"""What an update waits for; `seconds_in_flight` and `seconds_in_queue` pass while others train."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vcpo_bench.bench.cells.config import CellConfig
-from vcpo_bench.bench.training.build import build_trainer
+from vcpo_bench.bench.training.build import build_recorder, build_trainer
 from vcpo_bench.bench.training.step_recorder import _lag_rows
 from vcpo_bench.records.step_facts import StepFacts
 
@@ -34,3 +34,12 @@ def test_a_fact_without_a_column_is_an_error_of_the_source() -> None:
     done = trainer.learner.update(given.batch, 0)
     with pytest.raises(KeyError, match="weather"):
         trainer.recorder.update(0, replace(given, facts={"weather": "fine"}), done, 1e-4)
+
+
+@pytest.mark.parametrize(("regime", "expected"), [("async", 126.0), ("async(clock=virtual)", 118.0)])
+def test_time_in_a_queue_and_virtual_waiting_are_no_time_of_the_run(regime: str, expected: float) -> None:
+    recorder = build_recorder(CellConfig(method="clip", staleness=2, seed=0, regime=regime))
+    names = ("sample", "score", "update", "record", "wait", "in_flight", "in_queue")
+    recorder.tables["steps.parquet"].append({f"seconds_{name}": 2.0**place for place, name in enumerate(names, -1)})
+    recorder.tables["evals.parquet"].append({"seconds": 110.5})
+    assert recorder.seconds() == expected
