@@ -112,5 +112,7 @@ def _median(time: pd.Series, reached: pd.Series) -> float:
 def _clock(results: Results) -> dict[str, np.ndarray]:
     """Seconds of training before update t, of every cell: entry 0 is 0. NaN where none were recorded."""
     steps = in_order(results.step_columns(*SPENT))
+    virtual = results.cells["key"][results.cells["regime"].str.contains("clock=virtual", regex=False, na=False)]
+    steps = steps.assign(seconds_wait=steps["seconds_wait"].mask(steps["key"].isin(virtual)))  # in its units
     spent = steps[list(SPENT)].sum(axis=1, min_count=1).to_numpy()
     return {key: np.concatenate([[0.0], np.cumsum(spent[rows])]) for key, rows in spans(steps)}

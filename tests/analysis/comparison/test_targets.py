@@ -32,6 +32,16 @@ def test_the_second_of_two_good_evaluations_counts(results):
     assert row["seconds"] == pytest.approx(clock[: row["updates"]].sum())
 
 
+@pytest.mark.parametrize(("regime", "waited"), [("async", 5.0), ("async(clock=virtual)", 0.0)])
+def test_waiting_counts_where_the_clock_is_real(results, regime, waited):
+    before = target_times(results, normalize(results))["seconds"]
+    results.steps["seconds_wait"] = 5.0
+    results.cells["regime"] = regime
+    after = target_times(results, normalize(results))
+    assert len(before)
+    np.testing.assert_allclose(after["seconds"], before + waited * after["updates"])
+
+
 def test_unreached_is_the_whole_budget_even_after_a_collapse(results):
     times = target_times(results, normalize(results))
     missed = times[~times["reached"]]
