@@ -63,6 +63,7 @@ def probe_cell(spec: ProbeSpec, say: Callable[[str], None]) -> list[Row]:
 def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
     trainer, behavior = replay.trainer, replay.snapshots[version]
     config, task, now = spec.cell.config, trainer.task, trainer.step
+    trainer.policy.records_distributions |= any("vocabulary_logp" in method.needs for method in spec.methods)
     with weights_of(trainer.policy, behavior):
         noise = config.parts.regime.engine_noise
         draw = _sampler(config, task, trainer.policy, version, noise)
@@ -82,7 +83,7 @@ def _point(spec: ProbeSpec, replay: Replay, version: int) -> ProbePoint:
 
 def _sampler(config: CellConfig, task: Task, policy: Policy, version: int, noise: str) -> Callable[[int], Trajectories]:
     """Draws batch `index`, as the run's own sampler would have with these weights."""
-    engine = PublishedPolicy(policy, 1, noise, config.seed)
+    engine = PublishedPolicy(policy, 1, noise, config.seed, records_distributions=policy.records_distributions)
     engine.publish(0)
     generator = BatchGenerator(config, task, engine)
     return lambda index: generator.run([Order(index)], version, [config.prompts])[0]

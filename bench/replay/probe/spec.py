@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vcpo_bench.bench.policies.catalog import check_distributions
 from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
@@ -61,6 +62,7 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
     schedule = spec.cell.schedule
     for method in spec.methods:
         _check_method(method, schedule)
+        check_distributions(method.canonical, method.needs, spec.cell.config.model)
     return {step: _version(spec.cell, schedule, step) for step in sorted(set(spec.steps))}
 
 

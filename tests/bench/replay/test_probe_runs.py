@@ -82,6 +82,14 @@ def test_fresh_batches_come_from_the_weights_at_the_checkpoint_and_from_streams_
     assert len({p.numpy().tobytes() for p in prompts}) == 24
 
 
+@pytest.mark.parametrize("method", ["clip", "sis"])
+def test_a_method_that_reads_whole_distributions_is_probed_and_the_run_goes_on(recorded: Recorded, method: str) -> None:
+    said: list[str] = []
+    rows = command.probe_cell(spec(recorded(method), 1, STEPS, methods="sis"), said.append)
+    assert {row["step"] for row in rows if row["method"] == "sis"} == {1, STEPS}
+    assert all("bit-identical" in text for text in said)
+
+
 def test_the_table_is_written_beside_the_results_and_is_the_same_every_time(recorded: Recorded, tmp_path: Path) -> None:
     cell = recorded()
     said: list[str] = []
