@@ -18,6 +18,7 @@ from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.config import plugins_of
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
+from vcpo_bench.bench.cells.grid_spec import start_digest
 from vcpo_bench.bench.running.cell.ending import EndedRun, finish, finish_failed, save_checkpoint
 from vcpo_bench.bench.running.cell.train_outside import train_outside
 from vcpo_bench.bench.trainers.catalog import OutsideTrainer
@@ -155,6 +156,8 @@ def _trainer(cell: PlannedCell, store: CellStore, make_observer: ObserverFactory
     config = cell.config
     if plugins_of(config) != config.plugins:
         raise UsageError("a plug-in of this cell was edited while the grid was running; run it again")
+    if config.start and cell.start and start_digest(cell.start) != config.start:
+        raise UsageError("the start policy of this cell was replaced while the grid was running; run it again")
     method = config.parts.method
     if config.series:
         method = method.with_series(_step_scales(store.final.with_name(config.series)), config.seed)

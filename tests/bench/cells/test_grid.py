@@ -164,6 +164,10 @@ def test_start_policy_from_a_file_moves_the_key_and_is_used(tmp_path: Path) -> N
     assert shipped.key != given.key
     used = build_trainer(given.config, start=given.start).policy
     assert all(torch.equal(a, b) for a, b in zip(used.parameters(), other.policy.parameters(), strict=True))
+    save_warm_start(replace(other, policy=TINY_POLICY.untrained(task, seed=8)), tmp_path / "start.safetensors")
+    events: list[tuple] = []
+    assert run_cell(given, tmp_path, 0, lambda *event: events.append(event)) == "error"
+    assert "was replaced while the grid was running" in events[-1][-1]
     with pytest.raises(UsageError, match="vcpo-bench lab warmup"):
         plan_grid(replace(spec, start=tmp_path / "none"))
 
