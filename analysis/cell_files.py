@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vcpo_bench import records
 from vcpo_bench.analysis.recorded_tables import Problem
 from vcpo_bench.errors import DamagedResultError
-from vcpo_bench.files.checksums import CHECKSUM, Seal, read_sealed, seal_of
+from vcpo_bench.files.checksums import Seal, read_sealed, seal_of
 from vcpo_bench.files.folders import is_folder
 from vcpo_bench.files.regular import IS_LINK
 from vcpo_bench.progress import track
@@ -24,14 +24,7 @@ _AGAIN = "run the grid again to replace it"
 _FACTS = ("status", "reason", "error", "steps_done", "seconds", "rules_version", "method_version")
 
 
-class CellSeal(NamedTuple):
-    """What vouches for the files of an ended cell: the checksum of `cell.json`, and those of the tables in it."""
-
-    checksum: str
-    files: Seal
-
-
-def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]], list[Problem], dict[str, CellSeal]]:
+def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]], list[Problem], dict[str, Seal]]:
     """The cells of a results folder.
 
     Returns:
@@ -43,7 +36,8 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
     """
     root = cells_in(folder)
     controls, problems = _read_controls(folder)
-    rows, seals = [], {}
+    rows: list[dict[str, Any]] = []
+    seals: dict[str, Seal] = {}
     folders = sorted(entry for entry in root.iterdir() if entry.is_dir() or entry.is_symlink())
     for path in track(folders, "reading cells", len(folders)):
         partial = path.name.endswith(records.PARTIAL_SUFFIX)
@@ -63,7 +57,7 @@ def read_cells(folder: Path, include_partial: bool) -> tuple[list[dict[str, Any]
             rows.append(_cell(facts, tables, controls, partial))
             files = seal_of(facts)
             if files is not None and not partial:
-                seals[str(tables)] = CellSeal(str(facts[CHECKSUM]), files)
+                seals[str(tables)] = files
         except DamagedResultError as error:
             problems.append(Problem(folder, str(file.relative_to(folder)), key, f"{error.what}; {_AGAIN}"))
         except OSError as error:

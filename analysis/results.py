@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from vcpo_bench import records
 from vcpo_bench.analysis.ahead import ahead
-from vcpo_bench.analysis.cell_files import CellSeal, read_cells
+from vcpo_bench.analysis.cell_files import read_cells
 from vcpo_bench.analysis.comparability import (
     ComparisonNote,
     comparability_notes,
@@ -27,6 +27,7 @@ from vcpo_bench.analysis.comparability import (
 from vcpo_bench.analysis.recorded_tables import COLUMNS, Problem, columns_together, concatenate, most_rows, read_table
 from vcpo_bench.analysis.series import by_key
 from vcpo_bench.errors import DamagedResultError, UsageError
+from vcpo_bench.files.checksums import Seal
 from vcpo_bench.files.regular import IS_LINK
 from vcpo_bench.progress import track
 
@@ -66,7 +67,7 @@ class Results:
     cells: pd.DataFrame
     problems: list[Problem] = field(default_factory=list)
     notes: list[ComparisonNote] = field(default_factory=list)
-    seals: Mapping[str, CellSeal] = field(default_factory=dict, repr=False, compare=False)
+    seals: Mapping[str, Seal] = field(default_factory=dict, repr=False, compare=False)
     verdicts: dict[Hashable, Verdicts] = field(default_factory=dict, init=False, repr=False, compare=False)
     _columns: dict[str, pd.Series] = field(default_factory=dict, init=False, repr=False, compare=False)
     _rows: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -215,7 +216,7 @@ class Results:
         seal, most = self.seals.get(os.path.dirname(path)), self._most_rows(str(key), kind)
         if seal is not None:
             with suppress(DamagedResultError):  # if its cell was replaced since, the checksums beside it are others
-                return read_table(path, kind, optional, columns, seal.files, most)
+                return read_table(path, kind, optional, columns, seal, most)
         try:
             return read_table(path, kind, optional, columns, most_rows=most)
         except DamagedResultError as error:
@@ -275,7 +276,7 @@ def load(folder: str | Path | Iterable[str | Path], include_partial: bool = Fals
     folders = as_folders(folder)
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
-    seals: dict[str, CellSeal] = {}
+    seals: dict[str, Seal] = {}
     for one in folders:
         found, damaged, sealed = read_cells(one, include_partial)
         rows += found

@@ -28,26 +28,20 @@ Seal = Mapping[str, Mapping[str, Any]]
 """The entries of `files`: by name, `bytes` and `crc32`."""
 
 
-def write_sealed(path: Path, values: Mapping[str, Any], cover: bool = True, compact: bool = False) -> None:
+def write_sealed(path: Path, values: Mapping[str, Any], cover: bool = True) -> None:
     """Write a sealed JSON file atomically.
 
     Args:
         path: The file.
         values: What it says.
         cover: Whether it covers the files beside it; folders and hidden files never.
-        compact: One line per value of the object, which is written several times as fast.
     """
     covered = {one.name: _entry(one) for one in _beside(path)} if cover else {}
     marked = {**values, FILES: covered, CHECKSUM: _BLANK.decode()}
-    text = (_lines(marked) if compact else json.dumps(marked, indent=1, sort_keys=True) + "\n").encode()
+    text = (json.dumps(marked, indent=1, sort_keys=True) + "\n").encode()
     own = _OWN.search(text)
     assert own is not None
     write_bytes(path, text[: own.start(1)] + _crc(text) + text[own.end(1) :])
-
-
-def _lines(values: Mapping[str, Any]) -> str:
-    lines = (f" {json.dumps(key)}: {json.dumps(values[key], sort_keys=True)}" for key in sorted(values))
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_sealed(path: Path) -> dict[str, Any]:

@@ -28,14 +28,10 @@ def cell_summary(results: Results) -> pd.DataFrame:
     `event`, `onset` (NaN without one),
     `last_step`, and `collapsed` (collapse, with or without rebound, or nan).
     """
-    return _with_facts(results, curve_facts(results))
+    return results.cells.merge(_curve_facts(results), how="left", left_on="key", right_index=True)
 
 
-def _with_facts(results: Results, facts: pd.DataFrame) -> pd.DataFrame:
-    return results.cells.merge(facts, how="left", left_on="key", right_index=True)
-
-
-def curve_facts(results: Results) -> pd.DataFrame:
+def _curve_facts(results: Results) -> pd.DataFrame:
     """What `cell_summary` adds to the cells: one row per cell, by its key."""
     evals = results.evals.sort_values(["key", "step"], kind="stable").groupby("key", sort=False)
     judged = events(results)
@@ -63,7 +59,7 @@ def curve_facts(results: Results) -> pd.DataFrame:
     return pd.concat([summary.reindex(verdicts.index), recorded.reindex(verdicts.index), verdicts], axis=1)
 
 
-def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFrame:
+def scoreboard(results: Results) -> pd.DataFrame:
     """One row per task, method, regime, lag and learning rate, controls last.
 
     Columns: the group (`analysis.results.GROUP`); `seeds` (cells with an evaluation); `final_reward`,
@@ -74,12 +70,8 @@ def scoreboard(results: Results, facts: pd.DataFrame | None = None) -> pd.DataFr
     `lag_mean` and `lag_max` as realized; `lag_at_onset`, the mean realized lag at which failures began.
     A cell that ended as nan or was stopped counts with its last evaluations; one that ended in an error is counted but
     has no part in the rewards.
-
-    Args:
-        results: What was recorded.
-        facts: Of `curve_facts`, where they are known already.
     """
-    summary = _with_facts(results, curve_facts(results) if facts is None else facts)
+    summary = cell_summary(results)
     damaged = results.damaged_keys()
     rows = []
     for group, cells in summary.groupby(GROUP, sort=False, dropna=False):

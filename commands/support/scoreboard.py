@@ -28,14 +28,13 @@ def show_scoreboard(
         typer.Exit: A row meets one of the conditions `fail_if`; each that does is said on a line.
     """
     from vcpo_bench.analysis.comparison.conditions import read_condition, rows_that_meet
-    from vcpo_bench.analysis.comparison.kept_facts import kept_curve_facts
     from vcpo_bench.analysis.comparison.scoreboard import scoreboard, write_csv
     from vcpo_bench.analysis.results import load_comparable
     from vcpo_bench.reports.terminal.plain_console import PlainConsole
     from vcpo_bench.reports.terminal.scoreboard import scoreboard_table
 
     results = load_comparable([folder, *more])
-    board = scoreboard(results, kept_curve_facts(results))
+    board = scoreboard(results)
     conditions = [read_condition(text, list(board.columns)) for text in fail_if]
     for problem in results.problems + results.notes:  # tables are read, and found damaged, when asked for
         say_aside(f"warning: {problem}")

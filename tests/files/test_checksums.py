@@ -111,18 +111,6 @@ def test_a_seal_over_what_is_no_name_here_is_refused(tmp_path: Path, name: str) 
         read_sealed(path)
 
 
-def test_a_compact_file_says_the_same_and_its_damage_is_seen(tmp_path: Path) -> None:
-    values = {"cells": {"b": [1, None], "a": {"x": 0.5}}, "code": 'odd "text" \n'}
-    for name, compact in (("one", True), ("other", False)):
-        write_sealed(tmp_path / name, values, cover=False, compact=compact)
-    read = [read_sealed(tmp_path / name) for name in ("one", "other")]
-    assert all({key: one[key] for key in values} == values for one in read)
-    assert (tmp_path / "one").read_text().count("\n") == 6  # brackets, two values, two of the seal
-    (tmp_path / "one").write_text((tmp_path / "one").read_text().replace("0.5", "0.6"))
-    with pytest.raises(DamagedResultError):
-        read_sealed(tmp_path / "one")
-
-
 @pytest.fixture
 def smallest(tmp_path: Path) -> Path:
     """A table without rows: nothing lies between the first four bytes and the footer."""

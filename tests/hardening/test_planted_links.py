@@ -17,7 +17,7 @@ from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.reports.writers import html
 
 LINK = "is a link, which is not followed"
-DEFAULT_FILES = ("scoreboard.csv", ".curve-facts.json", "report.html")
+DEFAULT_FILES = ("scoreboard.csv", "report.html")
 
 
 @pytest.fixture
