@@ -8,7 +8,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,12 +24,9 @@ def ls(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="Kind of things to list, such as methods or runs.", show_default="list the kinds"
+            metavar="KIND", help="Kind of things to list, such as methods or tasks.", show_default="list the kinds"
         ),
     ] = "",
-    results: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder that holds the results folders, for vcpo-bench ls runs.")
-    ] = Path("results"),
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print every column, uncut, as JSON.")] = False,
     plugin: Plugins = None,
 ) -> None:
@@ -45,16 +41,13 @@ def ls(
     if not kind:
         _print(kinds_listing(), as_json)
         return
-    _print(find_kind(kind, results, plural=True).listing(), as_json)
+    _print(find_kind(kind, plural=True).listing(), as_json)
 
 
 def _print(listing: Listing, as_json: bool) -> None:
     if as_json:
         names = [heading.replace(" ", "_") for heading in listing.columns]
         say(json.dumps([dict(zip(names, row, strict=True)) for row in listing.rows], indent=1, ensure_ascii=False))
-        return
-    if not listing.rows:
-        say(listing.note)
         return
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if limited else None
@@ -67,7 +60,7 @@ def _print(listing: Listing, as_json: bool) -> None:
 VERB = Verb(
     ls,
     order=7,
-    examples=("vcpo-bench ls methods", "vcpo-bench ls tasks --plugin my_task.py", "vcpo-bench ls runs --json"),
+    examples=("vcpo-bench ls methods --json", "vcpo-bench ls tasks --plugin my_task.py"),
 )
 
 

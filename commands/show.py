@@ -67,7 +67,9 @@ def show(
     if trainer:
         show_recipe(rest[0], trainer, as_json)
     else:
-        kind.show(rest[0], as_json)
+        if as_json:
+            raise UsageError(f"--json: only a scoreboard can be printed as JSON; a {kind.singular} is text")
+        say("\n".join(kind.page(rest[0])))
 
 
 def show_recipe(method: str, trainer: str, as_json: bool) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The documentation site: a strict build, then its links, gallery and reference.
+# The documentation site: a strict build, then its links and reference.
 # minutes: 2
 # covers: docs/*.md docs/*/README.md *.md mkdocs.yml tools/site/* api/* methods/core/* adapters/*
 # covers: analysis/monitoring/* tests/integrations/test_site.py pyproject.toml tests/helpers/patience.py

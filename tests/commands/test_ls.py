@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from itertools import takewhile
-from pathlib import Path
 
 import pytest
 from command_line import call
@@ -23,25 +22,24 @@ def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("word", WORDS)
 def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
-    word: str, finished: Path, monkeypatch: pytest.MonkeyPatch
+    word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results = finished.parent
-    (kind,) = (kind for kind in kinds(results) if kind.plural == word)
+    (kind,) = (kind for kind in kinds() if kind.plural == word)
     found = kind.listing()
     assert found.rows
     assert all(len(row) == len(found.columns) and all(map(str, row)) for row in found.rows), "no cell is empty"
     assert len({row[0] for row in found.rows}) == len(found.rows)
 
-    piped = call("ls", word, "--results", str(results)).output.splitlines()
+    piped = call("ls", word).output.splitlines()
     for row in found.rows:
         assert any(all(str(cell) in line for cell in row) for line in piped), row
     monkeypatch.setenv("COLUMNS", "80")
-    narrow = call("ls", word, "--results", str(results)).output.splitlines()
+    narrow = call("ls", word).output.splitlines()
     assert max(map(len, narrow)) <= 80
     named = [row[0] for row in found.rows]
     assert [line for line in narrow[2 : 2 + len(named)] if not line.startswith(tuple(named))] == []
 
-    listed = json.loads(call("ls", word, "--results", str(results), "--json").stdout)
+    listed = json.loads(call("ls", word, "--json").stdout)
     assert [tuple(row.values()) for row in listed] == list(found.rows)
 
 
@@ -58,11 +56,10 @@ def test_every_entry_is_one_line_in_a_pipe_and_fits_80_columns_on_a_terminal(
         ("analyses", "Which runs collapsed"),
         ("presets", "A first look"),
         ("detectors", "token_ess"),
-        ("runs", "3 completed"),
     ],
 )
-def test_lists(word: str, shown: str, finished: Path) -> None:
-    assert shown in call("ls", word, "--results", str(finished.parent)).output
+def test_lists(word: str, shown: str) -> None:
+    assert shown in call("ls", word).output
 
 
 def test_without_a_kind_the_kinds_are_listed() -> None:
@@ -81,17 +78,11 @@ def test_a_broken_plugin_is_listed_among_methods(monkeypatch: pytest.MonkeyPatch
         assert "BROKEN: ValueError: odd" in call("ls", word).output
 
 
-def test_a_damaged_run_is_a_row(tmp_path: Path) -> None:
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "grid.json").write_text("{")
-    assert "damaged: a file cannot be read" in call("ls", "runs", "--results", str(tmp_path)).output
-
-
 def test_the_singular_is_understood() -> None:
     assert call("ls", "preset").output == call("ls", "presets").output
 
 
-def test_an_unknown_kind_is_one_line_with_the_closest(tmp_path: Path) -> None:
+def test_an_unknown_kind_is_one_line_with_the_closest() -> None:
     result = call("ls", "taks")
     assert result.exit_code == 2
     known = f"Known: {', '.join(sorted(WORDS))}"
@@ -105,10 +96,3 @@ def test_presets_are_described_in_full() -> None:
         comment = list(takewhile(lambda line: line.startswith("#"), lines))
         assert text == " ".join(" ".join(line[1:] for line in comment).split())
     assert any(len(text) > 200 for text in found.values())
-
-
-def test_no_results_folder_is_said_and_not_a_bare_heading(tmp_path: Path) -> None:
-    shown = call("ls", "runs", "--results", str(tmp_path))
-    assert shown.exit_code == 0
-    assert shown.stdout == f"No results folder in {tmp_path}. vcpo-bench run --out {tmp_path}/NAME makes one.\n"
-    assert json.loads(call("ls", "runs", "--results", str(tmp_path), "--json").stdout) == []

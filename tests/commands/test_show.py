@@ -9,7 +9,7 @@ from command_line import call, refused
 
 from vcpo_bench.commands.support.kinds.find import kinds
 
-PAGES = [(kind.singular, row[0]) for kind in kinds() if kind.singular != "run" for row in kind.listing().rows]
+PAGES = [(kind.singular, row[0]) for kind in kinds() for row in kind.listing().rows]
 
 
 def test_show_and_json(finished: Path) -> None:
@@ -17,7 +17,6 @@ def test_show_and_json(finished: Path) -> None:
     assert shown.exit_code == 0
     board = json.loads(shown.stdout)
     assert {row["method"] for row in board} == {"clip", "reinforce"}
-    assert call("show", "run", str(finished), "--json").stdout == shown.stdout
 
 
 def test_several_folders_are_pooled_not_dropped(
@@ -93,7 +92,7 @@ def test_an_illegal_expression_points_at_the_character(kind: str, wrong: str) ->
     assert ">>>" in result.stderr
 
 
-@pytest.mark.parametrize("word", ["method", "methods", "task", "detector", "run"])
+@pytest.mark.parametrize("word", ["method", "methods", "task", "detector"])
 def test_a_kind_without_a_name_asks_for_one(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     plural = word if word.endswith("s") else f"{word}s"

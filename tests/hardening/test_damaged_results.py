@@ -19,7 +19,7 @@ from vcpo_bench import records
 LONG = os.environ.get("HARDENING") == "long"
 ROUNDS = 250 if LONG else 4
 READING: tuple[tuple[str, ...], ...] = (
-    *(("show", "DIR"), ("show", "DIR", "--json"), ("show", "run", "DIR"), ("ls", "runs", "--results", "DIR")),
+    *(("show", "DIR"), ("show", "DIR", "--json")),
     *(
         ("lab", "analyze", "collapse", "DIR"),
         ("lab", "analyze", "weights", "DIR"),

@@ -10,7 +10,6 @@ import pytest
 from patience import within
 
 from vcpo_bench.analysis.comparison.leaderboard import read_entry
-from vcpo_bench.methods import method_names
 from vcpo_bench.reports.writers.leaderboard import render
 
 pytest.importorskip("mkdocs", reason="runs in .ci/integrations docs")
@@ -20,14 +19,13 @@ LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sourc
 
 
 class Page(HTMLParser):
-    """Addresses, anchors and headings of one page."""
+    """Addresses and anchors of one page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: set[str] = set()
         self.loaded: set[str] = set()
         self.anchors: set[str] = set()
-        self.pictures: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -37,8 +35,6 @@ class Page(HTMLParser):
             self.links |= {found.get("href", ""), found.get("src", "")} - {""}
         if tag in LOADED and found.get("rel") != "canonical":
             self.loaded.add(found.get(LOADED[tag], ""))
-        if tag == "svg" and "aria-label" in found:
-            self.pictures.append(found["aria-label"])
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +77,6 @@ def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page], site: Path) -
     assert [
         path for path in site.rglob("*.css") if "url(http" in path.read_text() or "@import" in path.read_text()
     ] == []
-
-
-def test_the_gallery_has_a_card_and_a_curve_for_every_method(site: Path, pages: dict[Path, Page]) -> None:
-    gallery = pages[site / "gallery.html"]
-    assert {f"card-{name}" for name in method_names()} <= gallery.anchors
-    assert [text.split()[2] for text in gallery.pictures] == list(method_names())
 
 
 def test_the_reference_has_every_package_and_what_it_exports(site: Path, pages: dict[Path, Page]) -> None:

@@ -3,19 +3,15 @@
 from pathlib import PurePosixPath
 from typing import Any
 
-import gallery
 import links
 import navigation
 import reference
 from mkdocs.structure.files import File, Files
 
-GALLERY, STYLE = "gallery.md", "site.css"
-
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in `docs/`; the menu has all but those that only show a file or folder."""
-    made = {GALLERY: gallery.page(), STYLE: links.read("tools/site/site.css")}
-    made |= links.root_pages() | links.notebook_pages() | reference.pages()
+    made = links.root_pages() | links.notebook_pages() | reference.pages()
     written = {file.src_uri: file.content_string for file in files if file.src_uri.endswith(".md")}
     pages = sorted(uri for uri in {*written, *made} if uri.endswith(".md"))
     config.nav = navigation.menu(pages, navigation.chapters(written[navigation.HOME]))

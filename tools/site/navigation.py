@@ -6,7 +6,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 HOME = "index.md"
-GALLERY = "gallery.md"
 FOLDERS = {"Notebooks": "notebooks/", "Studies": "studies/", "Benchmarks": "benchmarks/", "Project": "project/"}
 REFERENCE = PurePosixPath("reference")
 LINK = re.compile(r"\]\(([a-z_]+\.md)\)")
@@ -21,11 +20,11 @@ def chapters(home: str) -> dict[str, list[str]]:
 
 def menu(pages: Sequence[str], guides: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """The menu over these pages, given by address; guides that no chapter has stand at the end of the guides."""
-    placed = {HOME, GALLERY, *(page for chapter in guides.values() for page in chapter)}
+    placed = {HOME, *(page for chapter in guides.values() for page in chapter)}
     rest = [page for page in pages if "/" not in page and page not in placed]
     sections = {title: [page for page in pages if page.startswith(folder)] for title, folder in FOLDERS.items()}
     own = [{title: list(chapter)} for title, chapter in guides.items()]
-    menu: dict[str, Any] = {"Home": HOME, "Guides": [*own, *rest], "Gallery": GALLERY} | sections
+    menu: dict[str, Any] = {"Home": HOME, "Guides": [*own, *rest]} | sections
     menu["Reference"] = rooms(pages, REFERENCE)
     return [{title: what} for title, what in menu.items() if what]
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vcpo_bench.commands.support.say import say
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
 from vcpo_bench.naming.template import no_template
@@ -18,7 +17,7 @@ WIDTH = 80
 
 
 class Listing(NamedTuple):
-    """A table: column names, rows of texts and numbers, and a line that holds for all or says why there are none."""
+    """A table: column names, rows of texts and numbers, and a line that holds for all."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
@@ -26,7 +25,7 @@ class Listing(NamedTuple):
 
 
 class Kind(ABC):
-    """One kind: methods, tasks, presets, runs ...
+    """One kind: methods, tasks, presets ...
 
     Attributes:
         singular: The word of `show` and `new`.
@@ -43,11 +42,11 @@ class Kind(ABC):
         """The table of `vcpo-bench ls PLURAL`."""
 
     @abstractmethod
-    def show(self, name: str, as_json: bool) -> None:
-        """Print what there is to know about one entry (`vcpo-bench show SINGULAR NAME`).
+    def page(self, name: str) -> list[str]:
+        """The lines that explain an entry (`vcpo-bench show SINGULAR NAME`).
 
         Raises:
-            UsageError: There is nothing of that name, or it has no JSON.
+            UsageError: There is nothing of that name.
         """
 
     def write_new(self, name: str, folder: Path) -> list[Path]:
@@ -66,24 +65,6 @@ class Kind(ABC):
     def unknown(self, name: str, known: Iterable[str]) -> UsageError:
         """The error for a name that is not among `known`."""
         return UsageError(unknown_name(self.singular, name, known))
-
-
-class PageKind(Kind):
-    """A kind whose entries are explained by a page of text."""
-
-    @abstractmethod
-    def page(self, name: str) -> list[str]:
-        """The lines that explain an entry.
-
-        Raises:
-            UsageError: There is nothing of that name.
-        """
-
-    def show(self, name: str, as_json: bool) -> None:
-        """Print the page."""
-        if as_json:
-            raise UsageError(f"--json: only a scoreboard can be printed as JSON; a {self.singular} is text")
-        say("\n".join(self.page(name)))
 
 
 def heading(name: str, summary: str) -> list[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts
+from vcpo_bench.commands.support.kinds.base import Kind, Listing, facts
 from vcpo_bench.naming.grammar import first_name
 
 if TYPE_CHECKING:
     from vcpo_bench.analysis.monitoring.calibration import Calibration, Rate
 
 
-class DetectorKind(PageKind):
+class DetectorKind(Kind):
     """The detectors that `run --stop-on-alarm` and the monitor choose from, by the signal they watch."""
 
     singular, plural = "detector", "detectors"

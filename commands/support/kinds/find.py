@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 
 from vcpo_bench.commands.support.kinds.base import Kind, Listing
 from vcpo_bench.commands.support.kinds.detectors import DetectorKind
@@ -11,15 +10,11 @@ from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind
 from vcpo_bench.commands.support.kinds.methods import MethodKind, PartKind
 from vcpo_bench.commands.support.kinds.particular import AnalysisKind, SamplerKind, SignalKind, TaskKind
 from vcpo_bench.commands.support.kinds.presets import PresetKind
-from vcpo_bench.commands.support.kinds.runs import RunKind
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
 
-RESULTS = Path("results")
-"""Where runs are looked for unless told otherwise."""
 
-
-def kinds(results: Path = RESULTS) -> list[Kind]:
+def kinds() -> list[Kind]:
     """Every kind, in the order of the help."""
     return [
         MethodKind(),
@@ -37,7 +32,6 @@ def kinds(results: Path = RESULTS) -> list[Kind]:
         DetectorKind(),
         AnalysisKind(),
         PresetKind(),
-        RunKind(results),
     ]
 
 
@@ -57,19 +51,18 @@ def load_catalogs() -> None:
             importlib.import_module(kind.module)
 
 
-def find_kind(word: str, results: Path = RESULTS, *, plural: bool = False, template: bool = False) -> Kind:
+def find_kind(word: str, *, plural: bool = False, template: bool = False) -> Kind:
     """The kind that a word names, in the singular or the plural.
 
     Args:
         word: What the user typed.
-        results: Folder that holds the results folders.
         plural: Whether the error for an unknown word names the kinds in the plural.
         template: Whether it names only the kinds that `new` can write.
 
     Raises:
         UsageError: There is no such kind.
     """
-    known = kinds(results)
+    known = kinds()
     for kind in known:
         if word in (kind.singular, kind.plural):
             return kind

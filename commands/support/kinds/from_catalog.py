@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.commands.support.kinds.base import Listing, PageKind, facts, heading
+from vcpo_bench.commands.support.kinds.base import Kind, Listing, facts, heading
 from vcpo_bench.naming.catalog import CATALOGS, Catalog
 from vcpo_bench.naming.component import Component, parameters
 from vcpo_bench.naming.grammar import first_name
 
 
-class CatalogKind(PageKind):
+class CatalogKind(Kind):
     """A kind with a catalog: its listing and its pages are read from the classes.
 
     Args:

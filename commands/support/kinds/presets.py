@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from vcpo_bench.commands.support.kinds.base import Listing, PageKind
+from vcpo_bench.commands.support.kinds.base import Kind, Listing
 from vcpo_bench.configs import PRESETS
 
 
-class PresetKind(PageKind):
+class PresetKind(Kind):
     """The presets that ship with the package."""
 
     singular, plural = "preset", "presets"
