@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import torch
-
 from vcpo_bench.adapters.hook import AVERAGES, Divisor, Hook
 from vcpo_bench.adapters.locality import Locality, locality_of, of_the_learner
+from vcpo_bench.lazy_torch import torch
 from vcpo_bench.methods import Batch, Method
 from vcpo_bench.methods.core.interfaces import Aggregation
 from vcpo_bench.methods.core.reach import Scope

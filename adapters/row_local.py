@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from vcpo_bench.adapters.hook import Divisor, Hook
 from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods import Batch, Method, NonFiniteEvidence, parse_method
 
 TOKEN_SUM = parse_method("reinforce+token-sum").parts.aggregation
@@ -50,7 +48,6 @@ class RowLocal:
         others = tuple(part for part in self.method.extras if part.slot != "aggregation")
         return replace(self.method, extras=(*others, TOKEN_SUM))
 
-    @torch.no_grad()
     def weigh(
         self,
         *,
@@ -72,7 +69,7 @@ class RowLocal:
         kept = mask.bool()
 
         def separate(value: Tensor) -> Tensor:
-            return _one_batch_per_row(torch.where(kept, _wide(value), 0))
+            return _one_batch_per_row(torch.where(kept, _wide(value.detach()), 0))
 
         own, rows = separate(logp), _one_batch_per_row(kept)
         anchor = proximal_logp if "proximal_logp" in self.method.needs else None
@@ -110,7 +107,7 @@ def loss_of(weighed: Weighed, logp: Tensor) -> Tensor:
 
 def _one_batch_per_row(value: Tensor) -> Tensor:
     """`[B, T]` to `[B, 1, 1, T]`: independent batches of one prompt with one response."""
-    return value.detach()[:, None, None, :]
+    return value[:, None, None, :]
 
 
 def _wide(value: Tensor) -> Tensor:

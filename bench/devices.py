@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.lazy_torch import torch
@@ -23,10 +24,21 @@ def checked_device(name: str) -> torch.device:
     Raises:
         UsageError: This machine has no such device.
     """
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
-    return device
+    count = 0 if not name.startswith("cuda") or _no_driver() else torch.cuda.device_count()
+    if name.startswith("cuda") and int(name.partition(":")[2] or 0) >= count:
+        raise UsageError(f"--device {name}: this machine has {count} CUDA devices; use cpu")
+    return torch.device(name)
+
+
+def _no_driver() -> bool:
+    """Whether no GPU can be there, which is known without waiting for torch."""
+    if not sys.platform.startswith("linux") or Path("/dev/kfd").exists():  # AMD's, whose devices are "cuda", too
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return True
+    return False
 
 
 def release_memory(device: str) -> None:

@@ -49,3 +49,16 @@ def test_what_needs_torch_says_so_in_one_line(verb: str, tmp_path: Path, monkeyp
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: this needs torch")
     assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("trainer", ["trl", "verl", "prime-rl", "slime"])
+def test_what_to_set_in_a_trainer_is_said_without_torch(trainer: str) -> None:
+    said = run("advise", "--lag", "16", "--trainer", trainer)
+    assert said.returncode == 0, said.stderr
+    assert "vespo" in said.stdout.partition(f"In {trainer}:")[2]
+
+
+def test_a_wrong_trainer_is_refused_without_torch() -> None:
+    refused = run("advise", "--lag", "16", "--trainer", "vrl")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "did you mean verl" in refused.stderr

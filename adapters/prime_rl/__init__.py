@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from vcpo_bench.adapters.hook import Divisor, Hook
 from vcpo_bench.adapters.row_local import bind, loss_of
+from vcpo_bench.lazy_torch import torch
 
 HOOK = Hook(trainer="prime-rl", divisor=Divisor.TOKENS)
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from torch import Tensor
-
 from vcpo_bench.adapters.hook import Divisor, Hook
 from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.adapters.row_local import bind, loss_of
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import Tensor
 from vcpo_bench.methods import parse_method
 
 HOOKS = {

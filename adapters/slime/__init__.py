@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-
 from vcpo_bench.adapters.hook import Divisor, Hook
 from vcpo_bench.adapters.row_local import bind, loss_of
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import Tensor, torch
 
 HOOK = Hook(trainer="slime", divisor=Divisor.ROWS, proximal=True)
 SETTING = "vcpo_bench_method"
@@ -73,7 +70,7 @@ def loss(
 
 def _rows(values: Sequence[Tensor]) -> Tensor:
     """`[B, T]`, zeros behind the end of a row."""
-    return pad_sequence(list(values), batch_first=True)
+    return torch.nn.utils.rnn.pad_sequence(list(values), batch_first=True)
 
 
 def _expression(args: Any) -> str:
