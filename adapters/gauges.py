@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from vcpo_bench.analysis.monitoring.monitor import Monitor, Reading
 
 LOGGED = "monitor/"
 """Prefix of the gauges in a log."""
+logger = logging.getLogger(__name__)
+
 QUANTILES = {f"log_weight_q{percent:02}": percent / 100 for percent in (5, 25, 50, 75, 95)}
 
 
@@ -38,11 +41,25 @@ class WeightGauges:
 
     Args:
         calibrations: Detectors, or the file that `vcpo-bench lab calibrate` wrote; None: those of the package.
+
+    Attributes:
+        off: Looking failed once, and nothing is looked at any more.
     """
 
     def __init__(self, calibrations: Sequence[Calibration] | str | Path | None = None) -> None:
         self._monitor = Monitor(calibrations)
         self._speaking: set[str] = set()
+        self.off = False
+
+    def attempt(self, look: Callable[[], None]) -> None:
+        """Do what only looks at a run. Its first failure is a warning and the last attempt: the run goes on."""
+        if self.off:
+            return
+        try:
+            look()
+        except Exception as error:
+            self.off = True
+            logger.warning("the monitor is off for the rest of this run: %s: %s", type(error).__name__, error)
 
     def read(self, rows: Tensor, reward: float | None, entropy: float | None) -> tuple[Reading, dict[str, float]]:
         """The reading of one optimizer step, and every number of it by the name it has in a log.
@@ -62,8 +79,9 @@ class WeightGauges:
             token_kl=float(k3.sum() / length.sum().clamp(min=1)),
             entropy=entropy,
         )
-        quantiles = zip(QUANTILES, np.quantile(log_weight.numpy(), list(QUANTILES.values())), strict=True)
-        numbers = {**reading.gauges(), **dict(quantiles), "alarms": len(reading.alarms)}
+        with np.errstate(invalid="ignore"):  # between weights of zero
+            quantiles = np.quantile(log_weight.numpy(), list(QUANTILES.values()))
+        numbers = {**reading.gauges(), **dict(zip(QUANTILES, quantiles, strict=True)), "alarms": len(reading.alarms)}
         return reading, {f"{LOGGED}{name}": float(value) for name, value in numbers.items()}
 
     def begun(self, reading: Reading) -> list[Alarm]:

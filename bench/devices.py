@@ -32,7 +32,9 @@ def checked_device(name: str) -> torch.device:
 
 def _no_driver() -> bool:
     """Whether no GPU can be there, which is known without waiting for torch."""
-    if not sys.platform.startswith("linux") or Path("/dev/kfd").exists():  # AMD's, whose devices are "cuda", too
+    if "torch" in sys.modules or not sys.platform.startswith("linux"):
+        return False
+    if Path("/dev/kfd").exists():  # AMD's, whose devices are "cuda", too
         return False
     try:
         ctypes.CDLL("libcuda.so.1")

@@ -21,6 +21,7 @@ from vcpo_bench.adapters.trl.scoring import loss_mask
 from vcpo_bench.adapters.trl.trainer import MethodGRPOTrainer
 from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.monitor import Reading
+from vcpo_bench.errors import UsageError
 
 SAVED_AS = "vcpo_bench_monitor"
 """Where a checkpoint's trainer state says that this run was stopped once."""
@@ -41,6 +42,8 @@ class WeightMonitor:
         calibrations: Detectors, or the file that `vcpo-bench lab calibrate` wrote; None: those of the package.
         stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
             checkpoint is not stopped again. Otherwise an alarm changes nothing.
+
+    What fails in here is one warning, and nothing is read any more: the run goes on.
     """
 
     def __init__(
@@ -77,19 +80,20 @@ class WeightMonitor:
         def heard_score(*args: Any, **kwargs: Any) -> Any:
             scores = score(*args, **kwargs)
             if self._inputs is not None:
-                start = time.perf_counter()
-                self._heard.append(self._evidence(self._inputs, scores[0].detach().float()))
-                self.seconds += time.perf_counter() - start
+                self._gauges.attempt(lambda: self._hear(self._inputs, scores))
             return scores
 
         trainer._compute_loss, trainer._get_per_token_logps_and_entropies = heard_loss, heard_score
 
-    def _evidence(self, inputs: Any, logp: Tensor) -> Tensor:
-        """`[B, 3]` of one micro-batch: log-weight, length, and the sum over tokens of the k3 estimate of the KL."""
+    def _hear(self, inputs: Any, scores: Any) -> None:
+        """Keep what `by_row` says of one micro-batch."""
+        start = time.perf_counter()
+        logp = scores[0].detach().float()
         behavior = inputs.get("sampling_per_token_logps", inputs.get("old_per_token_logps"))
         if behavior is None:
             behavior = logp
-        return by_row(torch.where(torch.isnan(behavior), logp, behavior), logp, loss_mask(inputs))
+        self._heard.append(by_row(torch.where(torch.isnan(behavior), logp, behavior), logp, loss_mask(inputs)))
+        self.seconds += time.perf_counter() - start
 
     def _rows(self) -> Tensor:
         """`[n, 3]` the same of the whole optimizer step, over all ranks."""
@@ -97,6 +101,8 @@ class WeightMonitor:
         if isinstance(trainer, MethodGRPOTrainer):
             assert trainer.rows is not None
             return by_row(trainer.rows.behavior_logp, trainer.rows.logp, trainer.rows.mask)
+        if not self._heard:
+            raise UsageError(f"{type(trainer).__name__} computes its loss without GRPOTrainer._compute_loss")
         own = torch.cat(self._heard)
         self._heard = []
         everyone: Tensor = trainer.accelerator.gather(own)
@@ -110,9 +116,13 @@ class WeightMonitor:
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Read the gauges of this update and put them into the log."""
+        self._gauges.attempt(self._read)
+
+    def _read(self) -> None:
         start = time.perf_counter()
         metrics = self._trainer._metrics["train"]
-        self.reading, numbers = self._gauges.read(self._rows(), _last(metrics, "reward"), _last(metrics, "entropy"))
+        entropy = _newest(metrics, "entropy", max(len(self._heard), 1))
+        self.reading, numbers = self._gauges.read(self._rows(), _newest(metrics, "reward"), entropy)
         for name, value in numbers.items():
             metrics[name].append(value)
         self._report(self.reading)
@@ -132,10 +142,10 @@ class WeightMonitor:
         self._alarmed |= bool(reading.alarms)
 
 
-def _last(metrics: Any, name: str) -> float | None:
-    """The newest value of a metric of the trainer, or None."""
-    values = metrics.get(name)
-    return float(values[-1]) if values else None
+def _newest(metrics: Any, name: str, count: int = 1) -> float | None:
+    """The mean of the newest values of a metric of the trainer, or None; of some there is one per micro-batch."""
+    values = (metrics.get(name) or [])[-count:]
+    return sum(map(float, values)) / len(values) if values else None
 
 
 @cache

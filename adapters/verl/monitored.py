@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +24,8 @@ class MonitoredTrainer:
 
     Each step logs `monitor/ess`, `monitor/max_share` (share of the largest trajectory), `monitor/pareto_k`,
     `monitor/log_weight_q05` to `q95` and the other gauges: current policy over the policy that sampled, by sequence,
-    before any clipping, over all rows. An alarm is a warning of Python's logging and changes nothing.
+    before any clipping, over all rows. An alarm is a warning of Python's logging and changes nothing. So is what fails
+    while looking: nothing is looked at any more, and the run goes on.
 
     Class attributes:
         base_mode: Mode of verl that is extended.
@@ -46,13 +48,18 @@ class MonitoredTrainer:
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
         """Reads the gauges, then verl's advantage."""
         parent: Any = super()
-        if refusals.bypasses(self.config):
+        bypassing = refusals.bypasses(self.config) and not self._gauges.off
+        self._gauges.attempt(partial(self._look, batch, metrics, bypassing))
+        if bypassing:
+            parent._compute_old_log_prob(batch, {})  # the rollout's log-probabilities again
+        return parent._compute_advantage(batch, metrics)
+
+    def _look(self, batch: Any, metrics: dict[str, Any], bypassing: bool) -> None:
+        parent: Any = super()
+        if bypassing:
             with _without_bypass(self.config):  # else the current policy is nowhere to be read
                 parent._compute_old_log_prob(batch, {})
         self._watch(read_rows(batch, (), 1)[0], metrics)
-        if refusals.bypasses(self.config):
-            parent._compute_old_log_prob(batch, {})  # the rollout's log-probabilities again
-        return parent._compute_advantage(batch, metrics)
 
     def _watch(self, rows: StepRows, metrics: dict[str, Any]) -> None:
         """Put the gauges of one optimizer step into the log."""

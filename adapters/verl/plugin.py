@@ -2,6 +2,7 @@
 
 Nothing of verl is imported here. Three of its modules are completed right after verl has imported them: the registry of
 policy losses, the registry of trainers, and the check of the configuration, which runs before anything is started.
+Where one cannot be completed, a line says so, no loss of ours is known, and runs that name none go on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 
 def load() -> None:
-    """Complete verl's modules when they are imported; a failure is printed and raised, since verl hides it."""
+    """Complete verl's modules when they are imported; a failure is printed, since verl hides it."""
     try:
         import wrapt
 
@@ -21,13 +22,12 @@ def load() -> None:
             wrapt.when_imported(module)(_said(complete))
     except Exception as error:
         _say(error)
-        raise
 
 
 def _complete_losses(core_algos: Any) -> None:
     from vcpo_bench.adapters.verl.policy_loss import install
 
-    install(core_algos)
+    install(core_algos, lambda: not _failures)
 
 
 def _complete_trainers(trainers: Any) -> None:
@@ -55,6 +55,7 @@ COMPLETIONS: dict[str, Callable[[Any], None]] = {
     "verl.utils.config": _complete_check,
 }
 """Modules of verl, and what completes each."""
+_failures: list[Exception] = []
 
 
 def _said(complete: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -64,7 +65,6 @@ def _said(complete: Callable[[Any], None]) -> Callable[[Any], None]:
             complete(module)
         except Exception as error:
             _say(error)
-            raise
 
     return completed
 
@@ -72,6 +72,7 @@ def _said(complete: Callable[[Any], None]) -> Callable[[Any], None]:
 def _say(error: Exception) -> None:
     from vcpo_bench.errors import how_to_install
 
+    _failures.append(error)
     print(
         f"vcpo_bench: not available in verl, {type(error).__name__}: {error} ({how_to_install('verl')})",
         file=sys.stderr,

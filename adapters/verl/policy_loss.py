@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from vcpo_bench.adapters.hook import Divisor, Hook
 from vcpo_bench.adapters.row_local import bind
 from vcpo_bench.adapters.verl.expression import names_method, read_loss_mode
 from vcpo_bench.errors import UsageError
+from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods import Method
 
 LOGGED = "vcpo_bench/"
@@ -93,27 +91,31 @@ class Registry(dict[str, PolicyLoss]):
     Args:
         known: What verl has registered.
         aggregate: `agg_loss` of verl.
+        works: Whether what checks the configuration is there; where it is not, no expression is known.
     """
 
-    def __init__(self, known: dict[str, PolicyLoss], aggregate: Callable[..., Tensor]) -> None:
+    def __init__(
+        self, known: dict[str, PolicyLoss], aggregate: Callable[..., Tensor], works: Callable[[], bool]
+    ) -> None:
         super().__init__(known)
-        self._aggregate = aggregate
+        self._aggregate, self._works = aggregate, works
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or names_method(name)
+        return super().__contains__(name) or (names_method(name) and self._works())
 
     def __missing__(self, name: str) -> PolicyLoss:
-        if not names_method(name):
+        if name not in self:
             raise KeyError(name)
         self[name] = RowLocalLoss(read_loss_mode(name), self._aggregate)
         return self[name]
 
 
-def install(core_algos: Any) -> None:
+def install(core_algos: Any, works: Callable[[], bool]) -> None:
     """Let verl's registry know our prefix.
 
     Args:
         core_algos: The module `verl.trainer.ppo.core_algos`.
+        works: As for `Registry`.
     """
     if not isinstance(core_algos.POLICY_LOSS_REGISTRY, Registry):
-        core_algos.POLICY_LOSS_REGISTRY = Registry(core_algos.POLICY_LOSS_REGISTRY, core_algos.agg_loss)
+        core_algos.POLICY_LOSS_REGISTRY = Registry(core_algos.POLICY_LOSS_REGISTRY, core_algos.agg_loss, works)

@@ -35,13 +35,9 @@ def read_rows(batch: Any, needs: Collection[str], updates_per_version: int) -> t
         batch: Keys and tags of the rows.
         needs: Optional fields that the method reads.
         updates_per_version: Optimizer updates from one version of the weights to the next.
-
-    Raises:
-        UsageError: An agent loop gave one session several trajectories.
     """
     import transfer_queue as tq
 
-    _refuse_several_outputs(batch.keys)
     fields = {name: field for name, field in TOKEN_FIELDS.items() if name in ALWAYS or name in needs}
     norms = [SCORE_NORM] if SCORE_NORM in needs else []
     data = tq.kv_batch_get(
@@ -94,7 +90,8 @@ def group_numbers(keys: Sequence[str]) -> Tensor:
     return torch.tensor([numbers.setdefault(prompt_of(key), len(numbers)) for key in keys])
 
 
-def _refuse_several_outputs(keys: Sequence[str]) -> None:
+def refuse_several_outputs(keys: Sequence[str]) -> None:
+    """Raise `UsageError` where an agent loop gave one session several trajectories."""
     for key in keys:
         output = key.rsplit("_", 2)[-1]
         if output != "0":

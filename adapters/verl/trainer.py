@@ -8,6 +8,7 @@ The workers minimize `-sum c log pi`, micro-batch by micro-batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -28,7 +29,7 @@ from vcpo_bench.adapters.verl.names import (
     SKIP,
     STEP_SCALE,
 )
-from vcpo_bench.adapters.verl.rows import nested_like, read_rows
+from vcpo_bench.adapters.verl.rows import nested_like, read_rows, refuse_several_outputs
 
 LOGGED = "vcpo_bench/"
 """Prefix of what is added to the log."""
@@ -80,6 +81,7 @@ class MethodPPOTrainer(MonitoredTrainer):
     def _balance_batch(self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Whole prompts for every optimizer step, each balanced over the ranks by verl."""
         parent: Any = super()
+        refuse_several_outputs(batch.keys)
         cut = places_of_whole_prompts(batch.keys, self._rows_per_update)
         logs: list[dict[str, Any]] = [{} for _ in cut]
         parts = [select(batch, places) for places in cut]
@@ -143,7 +145,7 @@ class MethodPPOTrainer(MonitoredTrainer):
         self.rows, mask = read_rows(part, self._needs, updates * self.parameter_sync_step)
         now = ((self.global_steps - 1) * self.parameter_sync_step + self.local_trigger_step) * updates + number
         self.decision = self._coefficients.decide(self.rows, now)
-        self._watch(self.rows, metrics)
+        self._gauges.attempt(partial(self._watch, self.rows, metrics))
         self._hand_out(part, self.decision, mask)
         part.extra_info.update(
             {

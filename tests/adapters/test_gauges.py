@@ -54,3 +54,26 @@ def test_a_batch_without_tokens_has_equal_weights() -> None:
     nothing = torch.zeros(4, 3)
     reading, numbers = WeightGauges([]).read(by_row(nothing, nothing, nothing.bool()), 0.5, None)
     assert (reading.n, numbers["monitor/ess"]) == (4, 1.0)
+
+
+def test_what_fails_while_looking_is_said_once_and_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    gauges, looks = WeightGauges([]), []
+
+    def look() -> None:
+        looks.append(gauges.read(torch.zeros(0, 3), None, None))
+
+    for _ in range(2):
+        gauges.attempt(look)
+    assert gauges.off
+    assert not looks
+    (record,) = caplog.records
+    assert "the monitor is off for the rest of this run: ValueError: log_weights is empty" in record.getMessage()
+
+
+def test_a_weight_without_bounds_is_counted_and_no_warning() -> None:
+    behavior = torch.full((8, 3), -1.0)
+    logp = behavior.clone()
+    behavior[0, 0], logp[1, 0] = -torch.inf, -torch.inf
+    reading, numbers = WeightGauges([]).read(by_row(behavior, logp, torch.ones(8, 3, dtype=torch.bool)), 0.5, None)
+    assert reading.nonfinite == 1
+    assert numbers["monitor/log_weight_q50"] == 0

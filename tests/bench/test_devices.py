@@ -19,6 +19,7 @@ from vcpo_bench.bench.running.cell import ending, run_cell
 from vcpo_bench.bench.running.pool import pool
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.errors import UsageError
 from vcpo_bench.files.checksums import read_sealed
 
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
@@ -145,3 +146,16 @@ def test_freed_memory_is_used_again() -> None:
 def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices.sys, "platform", "darwin")
     assert devices.keep_freed_memory() is False
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems are asked through torch")
+def test_without_a_driver_nobody_waits_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(devices.ctypes, "CDLL", absent)
+    monkeypatch.setattr(devices.Path, "exists", lambda path: False)
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: pytest.fail("asked torch"))
+    with pytest.raises(UsageError, match="--device cuda:9: this machine has 0 CUDA devices; use cpu"):
+        devices.checked_device("cuda:9")

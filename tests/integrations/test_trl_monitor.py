@@ -64,6 +64,8 @@ def test_a_plain_trainer_gets_the_gauges_of_its_raw_weights(tmp_path: Path) -> N
         assert entry["monitor/ess"] < 0.9999
         assert entry["monitor/log_weight_q95"] == pytest.approx(np.quantile(weights, 0.95), abs=1e-4)
         assert entry["monitor/max_share"] > 1 / 16
+    for entry in logged:
+        assert entry["monitor/entropy"] == pytest.approx(entry["entropy"])
     assert callback.reading.n == 16
     assert callback.seconds > 0
 
@@ -122,3 +124,19 @@ def test_it_stops_when_asked_once_and_after_a_checkpoint(tmp_path: Path) -> None
     whole.train()
     for name, value in whole.model.state_dict().items():
         assert torch.equal(resumed.model.state_dict()[name], value)
+
+
+def test_a_loss_that_cannot_be_heard_is_one_warning_and_the_run_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class OwnLoss(GRPOTrainer):  # type: ignore[misc]
+        def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            return model(input_ids=inputs["completion_ids"]).logits.mean()
+
+    run, callback = monitored(tmp_path, None, base=OwnLoss, max_steps=3)
+    run.train()
+    assert run.state.global_step == 3
+    assert callback.reading is None
+    said = [record.getMessage() for record in caplog.records if "monitor is off" in record.getMessage()]
+    assert len(said) == 1
+    assert "OwnLoss computes its loss without" in said[0]

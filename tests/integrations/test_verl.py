@@ -157,6 +157,23 @@ def test_the_gauges_of_verls_own_loss(tmp_path: Path, model: Path, bypass: bool)
     assert math.isfinite(logs[-1]["monitor/pareto_k"])
 
 
+@pytest.mark.parametrize("bypass", [False, True])
+def test_a_reading_that_fails_is_one_warning_and_the_run_goes_on(
+    tmp_path: Path, model: Path, bypass: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = [f"algorithm.rollout_correction.bypass_mode={bypass}"]
+    watched = trainer(config(tmp_path, None, "vcpo_bench_monitor", *settings), worker(model, 4, ours=False))
+    watched._gauges.read = lambda *rows: {}["entropy"]
+    logs = steps(watched, 3)
+    plain = trainer(config(tmp_path, None, "sync", *settings), worker(model, 4, ours=False))
+    steps(plain, 3)
+    assert same(weights(watched), weights(plain))
+    assert not any(name.startswith("monitor/") for log in logs for name in log)
+    assert [record.getMessage() for record in caplog.records if "monitor is off" in record.getMessage()] == [
+        "the monitor is off for the rest of this run: KeyError: 'entropy'"
+    ]
+
+
 def test_on_policy_it_is_verls_own_loss(tmp_path: Path, model: Path) -> None:
     after = []
     for method, mode in (("reinforce+grpo(eps=1e-6,std=sample)+token-mean", "vcpo_bench"), (None, "sync")):
@@ -167,7 +184,7 @@ def test_on_policy_it_is_verls_own_loss(tmp_path: Path, model: Path) -> None:
         torch.testing.assert_close(after[0][name], value, rtol=1e-3, atol=1e-4)
 
 
-def test_two_outputs_of_one_session_are_refused(tmp_path: Path, model: Path) -> None:
+def test_two_outputs_of_one_session_are_refused_and_watched(tmp_path: Path, model: Path) -> None:
     run = trainer(config(tmp_path, "tis"), worker(model, 4))
     put = run.store.kv_batch_put
 
@@ -177,6 +194,10 @@ def test_two_outputs_of_one_session_are_refused(tmp_path: Path, model: Path) -> 
     run.store.kv_batch_put = second
     with pytest.raises(UsageError, match="is output 1 of its session"):
         steps(run, 1)
+    watched = trainer(config(tmp_path, None, "vcpo_bench_monitor"), worker(model, 4, ours=False))
+    put = watched.store.kv_batch_put
+    watched.store.kv_batch_put = second
+    assert 0 < steps(watched, 1)[0]["monitor/ess"] < 1
 
 
 def test_the_workers_of_a_cluster_take_coefficients(tmp_path: Path, model: Path) -> None:

@@ -91,7 +91,7 @@ def test_weights_of_verl_and_another_average_are_refused() -> None:
 def test_the_registry_makes_a_loss_when_it_is_asked_for() -> None:
     def vanilla() -> None: ...
 
-    registry = Registry({"vanilla": vanilla}, token_sum)
+    registry = Registry({"vanilla": vanilla}, token_sum, lambda: True)
     assert registry["vanilla"] is vanilla
     assert "gspo" not in registry
     assert "vcpo_bench:vespo" in registry
