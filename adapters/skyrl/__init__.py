@@ -74,7 +74,7 @@ def policy_loss(
     bound = bind(method, HOOKS[_reduction(config)])
     if rollout_logprobs is None or loss_mask is None:
         raise UsageError(
-            "SkyRL: the sampling engine's log-probabilities are missing; set generator.sampling_params.logprobs=0"
+            "SkyRL: the sampling engine's log-probabilities are missing; set generator.sampling_params.logprobs=1"
         )
     weighed = bound.weigh(
         logp=log_probs,

@@ -39,12 +39,13 @@ def map_names(rows: LogRows, framework: Framework | None, wanted: Mapping[str, s
             if matching and entry.column not in chosen:
                 chosen[entry.column] = (entry, matching)
     axis, factors, notes = _axes(rows, [name for _, names in chosen.values() for name in names])
+    joined = "reward" in chosen and any(rows.axes[name] == axis for name in chosen["reward"][1])
     series: dict[str, Series] = {}
     parts_of_reward: dict[str, Series] = {}
     overwritten = 0
     used: set[str] = set()
     for column, (entry, names) in chosen.items():
-        parts, lost = _parts(rows, names, factors)
+        parts, lost = _parts(rows, names, factors, joined)
         overwritten += lost
         if column == PART:
             parts_of_reward = _one_by_one(entry, parts)
@@ -84,14 +85,30 @@ def mapped_dumps(weights: LogRows) -> dict[str, Series]:
     return result
 
 
-def _parts(rows: LogRows, names: list[str], factors: Mapping[str, float]) -> tuple[dict[str, tuple[Array, Array]], int]:
-    """Steps on the run's axis and values by name, and how many values were overwritten."""
+def _parts(
+    rows: LogRows, names: list[str], factors: Mapping[str, int], joined: bool
+) -> tuple[dict[str, tuple[Array, Array]], int]:
+    """Steps on the run's axis and values by name, and how many values were overwritten.
+
+    Rows between two steps of the run's are `joined` into their mean, as optimizer updates on one rollout, or stand
+    between them, as updates between two evaluations.
+    """
     parts, overwritten = {}, 0
     for name in names:
         steps, values, lost = rows.series(name)
-        parts[name] = steps / factors.get(rows.axes[name], 1.0), values
+        times = factors.get(rows.axes[name], 1)
+        if times > 1:
+            steps, values = _joined(steps // times, values) if joined else (steps / times, values)
+        parts[name] = steps, values
         overwritten += lost
     return parts, overwritten
+
+
+def _joined(steps: Array, values: Array) -> tuple[Array, Array]:
+    """The mean of the values [n] at equal steps, ascending."""
+    whole, first = np.unique(steps, return_index=True)
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        return whole, np.add.reduceat(values, first) / np.diff(first, append=values.size)
 
 
 def _transformed(values: Array, entry: Name) -> Array:
@@ -106,7 +123,7 @@ def _transformed(values: Array, entry: Name) -> Array:
     return result
 
 
-def _axes(rows: LogRows, names: list[str]) -> tuple[str, dict[str, float], list[str]]:
+def _axes(rows: LogRows, names: list[str]) -> tuple[str, dict[str, int], list[str]]:
     """The axis of the run, and what the steps of the others are divided by to be on it.
 
     The axis of the slowest counter is the run's: slime counts rollouts, and several optimizer updates in each.
@@ -125,8 +142,6 @@ def _axes(rows: LogRows, names: list[str]) -> tuple[str, dict[str, float], list[
     for axis, end in ends.items():
         ratio = (end + 1) / (ends[slowest] + 1)
         if axis != slowest and ratio > _SLOWER:
-            factors[axis] = float(round(ratio))
-            notes.append(
-                f"{axis} counts {round(ratio)} times as fast as {slowest}; its steps were divided by {round(ratio)}"
-            )
+            factors[axis] = round(ratio)
+            notes.append(f"{axis} counts {round(ratio)} times as fast as {slowest}, in which steps are counted here")
     return slowest, factors, notes

@@ -53,6 +53,10 @@ def test_trainers_own_settings_come_first_and_then_the_adapter() -> None:
     assert "bypass_mode=True" in " ".join(recipe(parse_method("clip"), "verl").lines)
     assert "trainer_mode=vcpo_bench" in " ".join(recipe(parse_method("m2po"), "verl").lines)
     assert "strategy=fsdp2" in " ".join(recipe(parse_method("vcpo"), "verl").lines)
+    assert recipe(parse_method("vespo"), "prime-rl").lines[-2:] == (
+        "[orchestrator.train]",
+        "filter_zero_advantages = false",
+    )
 
 
 def test_what_cannot_be_had_says_why() -> None:

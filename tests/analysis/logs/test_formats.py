@@ -209,11 +209,19 @@ def test_a_table_exported_from_the_wandb_page(tmp_path: Path) -> None:
 
 def test_rollouts_and_updates_on_one_axis(tmp_path: Path) -> None:
     rows = [{"rollout/step": t, "rollout/raw_reward": t / 10} for t in range(10)]
-    rows += [{"train/step": t, "train/grad_norm": 1.0, "train/pg_clipfrac": 0.1} for t in range(40)]
+    rows += [{"train/step": t, "train/grad_norm": float(t), "train/pg_clipfrac": 0.1} for t in range(39)]
     (tmp_path / "log.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     run = read_run(tmp_path)
-    assert run.series["grad_norm"].steps[-1] == pytest.approx(39 / 4)
+    assert run.series["grad_norm"].steps.tolist() == list(range(10))
+    assert run.series["grad_norm"].values.tolist() == [4 * t + 1.5 for t in range(9)] + [37.0]
     assert any("4 times as fast" in note for note in run.notes)
+
+
+def test_updates_between_evaluations_that_count_themselves_stay_rows(tmp_path: Path) -> None:
+    rows = [{"rollout/step": t, "eval/math": t / 10} for t in range(10)]
+    rows += [{"train/step": t, "rollout/raw_reward": 0.5, "train/pg_clipfrac": 0.1} for t in range(40)]
+    (tmp_path / "log.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert read_run(tmp_path).series["reward"].steps.tolist() == [t / 4 for t in range(40)]
 
 
 def test_both_consoles_of_prime_rl_are_one_run(tmp_path: Path) -> None:
