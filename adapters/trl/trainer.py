@@ -245,10 +245,13 @@ class MethodGRPOTrainer:
     # -- checkpoints -------------------------------------------------------------------------------------------------
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Ours goes first: the parent ends with dropping older checkpoints, which only a whole one replaces."""
         parent: Any = super()
+        if not self.args.save_only_model:
+            self._save_ours(trial)
         parent._save_checkpoint(model, trial)
-        if self.args.save_only_model:
-            return
+
+    def _save_ours(self, trial: Any) -> None:
         trainer: Any = self
         folder = f"{trainer._get_output_dir(trial=trial)}/checkpoint-{self.state.global_step}"
         first = self.accelerator.process_index == 0

@@ -64,6 +64,16 @@ def test_resume_is_bit_exact(tmp_path: Path, method: str, lag: str, changes: dic
         )
 
 
+def test_a_checkpoint_is_whole_before_older_ones_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = []
+    monkeypatch.setattr(
+        "transformers.trainer.rotate_checkpoints",
+        lambda *given, **named: whole.append((tmp_path / "checkpoint-1" / "vcpo_bench_rank0.pt").is_file()),
+    )
+    trainer(tmp_path, "tis", max_steps=1, save_strategy="steps", save_steps=1, save_total_limit=1).train()
+    assert whole == [True]
+
+
 def test_lag_is_exact(tmp_path: Path) -> None:
     run = trainer(tmp_path, "tis", "fifo(3)", max_steps=8, learning_rate=1e-2, data=prompts(16))
     kept = Keep(run)
