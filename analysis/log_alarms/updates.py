@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
-from vcpo_bench.analysis.monitoring.calibration import RewardRange
+from vcpo_bench.analysis.monitoring.calibration import REWARD_RANGES, RewardRange, lie_in
 
 Array = NDArray[np.float64]
 
 LOGGED = {"sampled_reward": "reward", "batch_reward": "reward", "lr": "lr"}
 """Columns of `records.steps.STEPS` that logs have under another name of ours; the rest is called alike."""
 EXACT = "exact"
-_RANGES: dict[RewardRange, tuple[float, float]] = {"unit": (0.0, 1.0), "signed": (-1.0, 1.0)}
-_SLACK = 1e-6
 
 
 class LoggedUpdates:
@@ -77,10 +75,7 @@ def updates_of(
 def reward_range(values: Array) -> RewardRange:
     """The narrowest range that holds these rewards."""
     finite = values[np.isfinite(values)]
-    for name, (low, high) in _RANGES.items():
-        if finite.size and finite.min() >= low - _SLACK and finite.max() <= high + _SLACK:
-            return name
-    return "any"
+    return next((name for name in REWARD_RANGES if finite.size and lie_in(finite, name)), "any")
 
 
 def _mismatch(name: str, series: Series, inputs: Mapping[str, str], reward: RewardRange) -> str:
@@ -89,10 +84,10 @@ def _mismatch(name: str, series: Series, inputs: Mapping[str, str], reward: Rewa
         return f"it was tuned on {tuned_on}, this log has {here}"
     if tuned_on == EXACT and series.source.tag != EXACT:
         return f"{here} is not the exact quantity ({series.source.tag})"
-    if LOGGED.get(name) == "reward" and reward in _RANGES:
-        low, high = _RANGES[reward]
+    if LOGGED.get(name) == "reward" and reward in REWARD_RANGES:
+        low, high = REWARD_RANGES[reward]
         _, values = series.finite
-        if values.size and (values.min() < low - _SLACK or values.max() > high + _SLACK):
+        if not lie_in(values, reward):
             seen = f"{values.min():.3g} to {values.max():.3g}"
             return f"it was tuned on rewards from {low:g} to {high:g}, these run from {seen}"
     return ""

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.arrays import as_floats
-from vcpo_bench.analysis.monitoring.calibration import Calibration
+from vcpo_bench.analysis.monitoring.calibration import REWARD_RANGES, Calibration, RewardRange, lie_in
 from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream
 from vcpo_bench.analysis.monitoring.signal import SIGNALS, Signal
 
+REWARDS = ("sampled_reward", "batch_reward")
+"""Columns that hold rewards."""
 RECENT = 1024
 """Updates that a signal with a short memory is computed from; in a shorter run, those of the recorded run, bit for
 bit."""
@@ -104,7 +106,8 @@ class AlarmPanel:
     Attributes:
         columns: Columns of `records.steps.STEPS` that the signals are computed from.
         values: The signals after the latest update; NaN: cannot be computed.
-        silent: Those among the detectors' signals that cannot be computed: these detectors cannot raise an alarm.
+        silent: Those among the detectors' signals that cannot be computed, or whose detectors were all tuned on another
+            quantity or on rewards in another range than any seen so far: these cannot raise an alarm.
 
     Raises:
         UsageError: A signal does not exist.
@@ -116,6 +119,7 @@ class AlarmPanel:
         self._signals = self._watched | {name: SIGNALS.get(name)() for name in also}
         self.columns = {name for signal in self._signals.values() for name in signal.columns}
         self._table = GrowingTable(sorted(self.columns))
+        self._foreign: set[RewardRange] = set()
         self._step = -1
         self.values: dict[str, float] = {}
         self.silent: tuple[str, ...] = ()
@@ -124,7 +128,18 @@ class AlarmPanel:
         """Take the next update, columns of `records.steps.STEPS`; returns the alarms after it."""
         self._table.append(row)
         self.values = {name: self._table.latest(signal) for name, signal in self._signals.items()}
-        self.silent = tuple(name for name in self._watched if np.isnan(self.values[name]))
-        raised = [(one, stream) for one, stream in self._streams if stream.feed(self.values[one.detector.signal])]
+        rewards = [value for name in REWARDS if (value := row.get(name)) is not None and np.isfinite(value)]
+        self._foreign |= {name for name in REWARD_RANGES if not lie_in(rewards, name)}
+        heard = [(one, stream) for one, stream in self._streams if self._fits(one)]
+        able = {one.detector.signal for one, _ in heard}
+        self.silent = tuple(name for name in self._watched if name not in able or np.isnan(self.values[name]))
+        raised = [(one, stream) for one, stream in heard if stream.feed(self.values[one.detector.signal])]
         self._step += 1
         return tuple(Alarm(one, self._step, stream.score) for one, stream in raised)
+
+    def _fits(self, one: Calibration) -> bool:
+        """Whether a detector was tuned on what it would hear: the exact quantities, and rewards in the same range."""
+        columns = self._watched[one.detector.signal].columns
+        return not set(columns) & one.inputs.keys() and not (
+            one.reward in self._foreign and set(columns) & set(REWARDS)
+        )

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 from vcpo_bench.errors import UsageError
@@ -20,6 +23,16 @@ LEAST_RUNS = 15
 
 RewardRange = Literal["unit", "signed", "any"]
 """Where the rewards lay that a detector was tuned on: 0 to 1, -1 to 1, or elsewhere."""
+REWARD_RANGES: dict[RewardRange, tuple[float, float]] = {"unit": (0.0, 1.0), "signed": (-1.0, 1.0)}
+"""The narrowest first; elsewhere has no bounds."""
+_SLACK = 1e-6
+
+
+def lie_in(rewards: ArrayLike, wanted: RewardRange) -> bool:
+    """Whether rewards of any shape, without NaN, lie in a range."""
+    low, high = REWARD_RANGES.get(wanted, (-np.inf, np.inf))
+    values = np.asarray(rewards, dtype=np.float64)
+    return bool(((values >= low - _SLACK) & (values <= high + _SLACK)).all())
 
 
 class Rate(NamedTuple):

@@ -1,6 +1,7 @@
 """Online alarms: the values of the recorded run, bit for bit, and a text that says how often they are wrong."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from detector_entry import ENTRY
 
 from vcpo_bench.analysis.monitoring.alarm_panel import AlarmPanel, GrowingTable
-from vcpo_bench.analysis.monitoring.calibration import Calibration, load_calibrations
+from vcpo_bench.analysis.monitoring.calibration import Calibration, RewardRange, load_calibrations
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.monitoring.stop_on_alarm import StopOnAlarm
@@ -77,3 +78,26 @@ def test_late_in_a_long_run_a_signal_remembers_all_that_it_needs(name: str, monk
         rows.append(row)
         latest.append(rows.latest(signal))
     np.testing.assert_allclose(latest, signal.of(table.where(np.isfinite(table))), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tuned_on", "level", "spread", "speaks"),
+    [("unit", 0.7, 0.5, True), ("unit", 40.0, 30.0, False), ("unit", 0.2, 0.5, False), ("any", 40.0, 30.0, True)],
+)
+def test_rewards_on_another_scale_than_was_tuned_on_raise_no_alarm(
+    tuned_on: RewardRange, level: float, spread: float, speaks: bool
+) -> None:
+    """As `find_alarms` on a log; a drop of 0.1 means nothing where rewards go to 100, or below 0."""
+    panel = AlarmPanel([replace(calibrated(Detector("reward_drop", 1, 0.1)), reward=tuned_on)])
+    alarms = [panel.feed({"sampled_reward": level - spread * (at % 40 >= 20)}) for at in range(80)]
+    assert any(alarms[20:]) == speaks
+    assert panel.silent == (() if speaks else ("reward_drop",))
+
+
+def test_a_detector_tuned_on_another_quantity_hears_nothing() -> None:
+    tuned = replace(
+        calibrated(Detector("ess", 1, 1.0)), inputs={"ess_ratio": "rollout_corr/rollout_is_eff_sample_size"}
+    )
+    panel = AlarmPanel([tuned])
+    assert panel.feed({"ess_ratio": 0.01}) == ()
+    assert panel.silent == ("ess",)
