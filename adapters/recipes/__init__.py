@@ -123,8 +123,8 @@ def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
         return needed, "algorithm.rollout_correction.bypass_mode=True", mode
     if trainer == "prime-rl":
         import_path = 'import_path = "vcpo_bench.adapters.prime_rl.loss"'
-        chosen = ("[trainer.loss]", 'type = "custom"', import_path, "[trainer.loss.kwargs]", f'method = "{text}"')
-        return *chosen, "[orchestrator.train]", "filter_zero_advantages = false"  # else they are not in its divisor
+        loss = ("[trainer.loss]", 'type = "custom"', import_path, "[trainer.loss.kwargs]", f'method = "{text}"')
+        return *loss, "[orchestrator.train]", "filter_zero_advantages = false"  # else they are not in its divisor
     if trainer == "slime":
         path = "--loss-type custom_loss --custom-loss-function-path vcpo_bench.adapters.slime.loss"
         return f"{path} --custom-config-path loss.yaml", f"loss.yaml: {slime.SETTING}: {text}"
