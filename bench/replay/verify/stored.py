@@ -85,6 +85,8 @@ class StoredRun:
         known: dict[str, _Rows] = {}
         for version in self._folders:
             known |= self._waiting(under(self._tensors(version), "source/"))
+        for queued in [name for name in known if name.startswith("queue/")]:
+            known.pop(queued.replace("queue/", "draft/"), None)  # the same responses when they were in flight
         found: dict[int, list[Recorded]] = {}
         for name in sorted(known, key=lambda name: int(name.split("/")[1])):
             for version, rows in _by_version(known[name], mixed):

@@ -19,7 +19,7 @@ from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.verify import Canaries, VersionVerdict, verify_cell
 from vcpo_bench.bench.replay.verify.findings import explained, judge, p_value, spans
-from vcpo_bench.bench.replay.verify.stored import _by_version, _Rows
+from vcpo_bench.bench.replay.verify.stored import StoredRun, _by_version, _Rows
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.trajectories import Responses, Rollout
 from vcpo_bench.errors import UsageError
@@ -189,6 +189,14 @@ def test_a_hybrid_of_two_versions_is_left_out_where_no_weights_reproduce_it(mixe
     found = dict(_by_version(_Rows(given, torch.zeros(3, 4), version), mixed))
     assert {each: len(part.reported) for each, part in found.items()} == rows
     assert all(bool(part.counted.any(1).all()) for part in found.values())
+
+
+def test_a_response_that_was_in_flight_and_then_waited_counts_once(tmp_path: Path) -> None:
+    """Half of each response is drawn two updates before its use, and half one update before."""
+    cell = recorded(tmp_path, None, "inflight(cache=recompute,every=6)")
+    found = StoredRun(cell).declared(mixed=True)
+    rows = cell.config.prompts * cell.config.responses
+    assert [len(found[version].reported) for version in (1, 2, 3)] == [2 * rows] * 3
 
 
 def test_what_cannot_be_verified_is_refused(tmp_path: Path) -> None:
