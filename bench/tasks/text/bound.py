@@ -146,7 +146,9 @@ class BoundTask(Task):
         for row, item in zip(prompts, items, strict=True):
             tokens = self._encode(item)
             row[len(row) - len(tokens) :] = torch.tensor(tokens)
-            self._items[row.numpy().tobytes()] = item
+            key = row.numpy().tobytes()
+            self._items.pop(key, None)  # it becomes the newest
+            self._items[key] = item
         for old in list(self._items)[: max(0, len(self._items) - _REMEMBERED)]:
             del self._items[old]
         return prompts
