@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vcpo_bench.bench.regimes.base import CellShape, Order, StalenessSchedule, Take
 from vcpo_bench.bench.regimes.regime import Regime, short_number
 from vcpo_bench.bench.streams import uniforms
+from vcpo_bench.errors import UsageError
 
 
 class ReuseSchedule(StalenessSchedule):
@@ -22,12 +23,20 @@ class ReuseSchedule(StalenessSchedule):
         shape: Sizes and seed of the cell.
         publish_every: See the base class.
         fraction: Share of the P groups that is reused, rounded to whole groups; one group is always fresh.
+
+    Raises:
+        UsageError: A share above 0 rounds to no group, so that every lag would be 0.
     """
 
     def __init__(self, staleness: int, shape: CellShape, publish_every: int = 1, fraction: float = 0.5) -> None:
         super().__init__(staleness, shape, publish_every)
         self.reused = min(round(fraction * shape.prompts), shape.prompts - 1) if staleness else 0
         self.trains_once = not self.reused
+        if staleness and fraction and not self.reused:
+            raise UsageError(
+                f"--prompts {shape.prompts}: fraction={fraction:g} of them rounds to no prompt that is reused, so every "
+                "lag would be 0; give more prompts or a larger fraction"
+            )
 
     def groups(self, batch: int) -> int:
         """All P groups of the first batch, the fresh share of the others."""

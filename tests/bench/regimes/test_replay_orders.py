@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vcpo_bench.bench.regimes import REGIMES, CellShape
+from vcpo_bench.errors import UsageError
 
 SHAPE = CellShape(seed=3, prompts=8, responses=2, tokens=6)
 
@@ -55,3 +56,11 @@ def test_oldest_first_reuses_at_lag_k_and_every_group_once(staleness: int) -> No
     )
     assert set(late.values()) == {1}
     assert len(late) == 40 * 4
+
+
+@pytest.mark.parametrize(("regime", "prompts"), [("replay(fraction=0.05)", 8), ("oldest-first", 1)])
+def test_a_lag_that_no_group_would_have_is_refused(regime: str, prompts: int) -> None:
+    shape = SHAPE._replace(prompts=prompts)
+    with pytest.raises(UsageError, match=rf"--prompts {prompts}: .* every lag would be 0"):
+        REGIMES.parse(regime).schedule(4, shape)
+    assert REGIMES.parse(regime).schedule(0, shape).staleness == 0  # synchronous, as asked
