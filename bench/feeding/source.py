@@ -26,7 +26,7 @@ class StepInput:
         batch: What it consumes.
         sampled_reward: Mean reward of the newest batch that is complete.
         filling: Whether the pipeline of batches is still filling.
-        seconds_sample: Seconds of sampling in this process.
+        seconds_sample: Seconds of sampling in this process, and of scoring under the proximal policy where it is wanted.
         facts: Further columns of `records.steps.STEPS` that only this source knows.
         events: Rows of `records.EVENTS` since the last update.
     """
@@ -107,10 +107,10 @@ class PlannedSource:
         self.queue.update({batch.index: batch for batch in fresh})
         if fresh:
             self.sampled_reward = float(fresh[-1].reward.mean())
-        sampled = perf_counter()
         if self.proximal:
             for index in self.schedule.proximal(update):
                 self.queue[index] = replace(self.queue[index], proximal_logp=self.proximal(self.queue[index]))
+        sampled = perf_counter()
         batch = self._join(update, self.schedule.select(update))
         for index in self.schedule.evict(update):
             del self.queue[index]

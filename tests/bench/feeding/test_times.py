@@ -10,11 +10,13 @@ import torch
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.feeding.process_source import ProcessSource
 from vcpo_bench.bench.feeding.sampler_handle import Delivery, numpy_arrays
+from vcpo_bench.bench.feeding.source import PlannedSource
 from vcpo_bench.bench.feeding.ticket_sampler import TicketSampler
 from vcpo_bench.bench.feeding.virtual_source import VirtualSource, load_groups
 from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.bench.trajectories import Trajectories
 
 FLIGHT, QUEUE = 2.0, 1.0
 
@@ -64,6 +66,19 @@ def test_the_seconds_of_sampling_are_a_part_of_the_call(trainer: Trainer) -> Non
     began = time.perf_counter()
     step = trainer.source.next_batch(0)
     assert 0 < step.seconds_sample < time.perf_counter() - began
+
+
+@pytest.mark.parametrize("trainer", ["minibatch"], indirect=True)
+def test_scores_under_a_proximal_policy_are_a_part_of_the_seconds_of_sampling(trainer: Trainer) -> None:
+    source, slow = trainer.source, 0.2
+
+    def proximal(batch: Trajectories) -> torch.Tensor:
+        time.sleep(slow)
+        return trainer.learner.logp(batch)
+
+    assert isinstance(source, PlannedSource)
+    source.proximal = proximal
+    assert source.next_batch(0).seconds_sample > 3 * slow  # three batches are a rollout
 
 
 def test_groups_of_a_checkpoint_know_their_batch() -> None:
