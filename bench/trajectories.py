@@ -157,12 +157,6 @@ class Trajectories(Extras):
         named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "index"}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
-    def split(self, parts: int) -> list[Trajectories]:
-        """Cut along prompts into at most `parts` pieces of nearly equal size; groups stay whole."""
-        pieces = min(parts, self.prompts.shape[0])
-        cut = {name: tensor.tensor_split(pieces) for name, tensor in self.tensors().items()}
-        return [Trajectories(self.index, **{name: chunks[i] for name, chunks in cut.items()}) for i in range(pieces)]
-
     def take(self, groups: Sequence[int]) -> Trajectories:
         """Selected groups, in the order given, with their origin."""
         chosen = torch.tensor(groups, dtype=torch.int64)

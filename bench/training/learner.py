@@ -161,7 +161,7 @@ class Learner:
         return gather(pieces, squared).view(batch.reward.shape)
 
     def _cut(self, batch: Trajectories) -> list[Piece]:
-        return cut(batch, self.settings.micro_batches, self.settings.micro_tokens)
+        return cut(batch, self.settings.micro_tokens)
 
     def _logp_under(self, policy: Policy, pieces: list[Piece]) -> Tensor:
         return gather(pieces, [policy.score(piece.part.flat()).logp for piece in pieces])

@@ -23,9 +23,8 @@ class LearnerSettings:
         diagnostics: Gradient diagnostics to measure at every update.
         measure_norms: Measure score norms for the record even if the method does not need them, in a forward pass of
             their own, so that recording more never changes the training.
-        micro_batches: Number of forward passes a batch is cut into, along prompts; the update does not depend on it.
-        micro_tokens: Cut by length instead, into passes of at most this many positions, prompt and padding included;
-            0: no limit.
+        micro_tokens: Cut a batch by length into passes of at most this many positions, prompt and padding included; 0:
+            no limit. The update does not depend on it.
         largest_lag: Most updates between sampling and use, for methods that ask for past weights; None: no bound.
     """
 
@@ -35,7 +34,6 @@ class LearnerSettings:
     optimizer: Optimizer = ADAMW
     diagnostics: Sequence[GradientDiagnostic] = ()
     measure_norms: bool = False
-    micro_batches: int = 1
     micro_tokens: int = 0
     largest_lag: int | None = None
 

@@ -23,25 +23,17 @@ class Piece(NamedTuple):
     rows: slice | Tensor
 
 
-def cut(batch: Trajectories, pieces: int = 1, tokens: int = 0) -> list[Piece]:
-    """Cut a batch along prompts into at most `pieces`, or by length into pieces of at most `tokens` positions.
+def cut(batch: Trajectories, tokens: int) -> list[Piece]:
+    """Cut a batch by length into pieces of at most `tokens` positions.
 
-    By length, a piece holds rows of similar length; a trajectory longer than `tokens` is a piece of its own.
+    A piece holds rows of similar length; a trajectory longer than `tokens` is a piece of its own.
 
     Args:
         batch: P prompts with G responses each.
-        pieces: Largest number of pieces, of whole groups, if `tokens` is 0.
         tokens: Largest number of positions of a piece, prompt, response and padding; 0: no limit.
     """
-    if not tokens:
-        found, begin = [], 0
-        for part in batch.split(pieces):
-            rows = part.mask.shape[0] * part.mask.shape[1]
-            found.append(Piece(part, slice(begin, begin + rows)))
-            begin += rows
-        return found
     length = lengths_of(batch)
-    if len(length) * int(length.max()) <= tokens:
+    if not tokens or len(length) * int(length.max()) <= tokens:
         return [Piece(batch, slice(0, len(length)))]
     order = torch.argsort(length, descending=True, stable=True)
     return [Piece(batch.single_rows(rows), rows) for rows in _packed(order, length.tolist(), tokens)]

@@ -54,11 +54,6 @@ def test_rows_of_like_length_go_together() -> None:
     assert [own.tolist() for own in rows if isinstance(own, torch.Tensor)] == [[1, 4], [5, 2], [3, 0]]
 
 
-def test_whole_groups_keep_their_order() -> None:
-    pieces = cut(batch(), pieces=2)
-    assert [piece.rows for piece in pieces] == [slice(0, 4), slice(4, 6)]
-
-
 @pytest.mark.parametrize("method", ["clip", "vcpo", "clip+entropy(beta=0.01)"])
 def test_the_update_does_not_depend_on_the_micro_batches(method: str) -> None:
     gradients = []
