@@ -26,7 +26,7 @@ class StepInput:
         batch: What it consumes.
         sampled_reward: Mean reward of the newest batch that is complete.
         filling: Whether the pipeline of batches is still filling.
-        seconds_sample: Seconds of sampling in this process, and of scoring under the proximal policy where it is wanted.
+        seconds_sample: Seconds of sampling in this process, and of scores under the proximal policy, where wanted.
         facts: Further columns of `records.steps.STEPS` that only this source knows.
         events: Rows of `records.EVENTS` since the last update.
     """

@@ -34,7 +34,7 @@ class ReuseSchedule(StalenessSchedule):
         self.trains_once = not self.reused
         if staleness and fraction and not self.reused:
             raise UsageError(
-                f"--prompts {shape.prompts}: fraction={fraction:g} of them rounds to no prompt that is reused, so every "
+                f"--prompts {shape.prompts}: fraction={fraction:g} of them rounds to no prompt to reuse, so every "
                 "lag would be 0; give more prompts or a larger fraction"
             )
 
