@@ -44,12 +44,15 @@ def advise(
 
 def _lines(found: Recommendation, trainer: str) -> list[str]:
     """What to set for the first method that this trainer can carry, after why those before it cannot."""
-    from vcpo_bench.adapters.recipes import recipe
+    from vcpo_bench.adapters.recipes import check_trainer, recipe
     from vcpo_bench.methods import parse_method
 
+    check_trainer(trainer)
+    if found.keep:
+        return ["  nothing to set"]
     lines: list[str] = []
     for method in [one.method for one in found.use] or [one.method for one in found.earned if not one.failed]:
-        how = recipe(parse_method(method), trainer, under_lag=found.lag > 0)
+        how = recipe(parse_method(method), trainer, under_lag=True)
         if how.exact:
             return [*lines, f"  {method}:", *(f"    {line}" for line in how.lines)]
         lines.append(f"  {method}: {how.lines[0]}")

@@ -67,8 +67,7 @@ def recipe(method: Method, trainer: str, under_lag: bool = False) -> Recipe:
     Raises:
         UsageError: It is none of them.
     """
-    if trainer not in TRAINERS:
-        raise UsageError(unknown_name("trainer", trainer, TRAINERS))
+    check_trainer(trainer)
     bypassing = in_bypass_mode(method) if trainer == "verl" else None
     if bypassing is not None:
         return Recipe("own settings", *bypassing)
@@ -91,6 +90,12 @@ def recipe(method: Method, trainer: str, under_lag: bool = False) -> Recipe:
     if against is not None:
         return Recipe("not possible", (f"not possible, because {against}",), "")
     return Recipe("adapter", _adapter_lines(method, trainer), method.canonical)
+
+
+def check_trainer(name: str) -> None:
+    """Raise `UsageError` for a name that is not one of `TRAINERS`."""
+    if name not in TRAINERS:
+        raise UsageError(unknown_name("trainer", name, TRAINERS))
 
 
 def _loss_of(method: Method) -> str:

@@ -35,7 +35,8 @@ class WeightMonitor:
     Behavior log-probabilities are those that vLLM reported, else those of the weights that sampled. Where the trainer
     keeps neither it trains on policy, and every weight is 1. Each update adds to the log `monitor/ess`,
     `monitor/max_share`, `monitor/pareto_k`, `monitor/log_weight_q05` to `q95`, and the other gauges of
-    `analysis.monitoring.monitor.Reading`. An alarm is a warning of Python's logging, with its measured error rates.
+    `analysis.monitoring.monitor.Reading`. An alarm is a warning of Python's logging, with its measured error rates. So
+    is what fails in here: nothing is read any more, and the run goes on.
 
     Args:
         trainer: A `GRPOTrainer`, also one of `with_method`.
@@ -43,7 +44,8 @@ class WeightMonitor:
         stop_on_alarm: Save a checkpoint and end the run after the first alarm. A run that is resumed from that
             checkpoint is not stopped again. Otherwise an alarm changes nothing.
 
-    What fails in here is one warning, and nothing is read any more: the run goes on.
+    Raises:
+        UsageError: The trainer is no `GRPOTrainer`, or the calibrations cannot be read.
     """
 
     def __init__(
@@ -68,6 +70,10 @@ class WeightMonitor:
     def _listen(self) -> None:
         """Hear the log-probabilities that the loss of a plain trainer works with."""
         trainer = self._trainer
+        if not hasattr(trainer, "_compute_loss"):
+            raise UsageError(
+                f"MonitorCallback hears the loss of a GRPOTrainer, and {type(trainer).__name__} has another"
+            )
         compute_loss, score = trainer._compute_loss, trainer._get_per_token_logps_and_entropies
 
         def heard_loss(model: Any, inputs: Any) -> Any:

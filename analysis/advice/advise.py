@@ -58,6 +58,11 @@ class Recommendation:
     predicted_ess: float | None
     published: tuple[tuple[Published, ...], ...]
 
+    @property
+    def keep(self) -> bool:
+        """Whether nothing need be changed at this lag."""
+        return self.studied_lag is None and self.lag <= ON_POLICY
+
 
 def advise(lag: int, length: int | None = None) -> Recommendation:
     """What the packaged tables say about a lag.

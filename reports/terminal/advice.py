@@ -38,7 +38,7 @@ def advice_text(found: Recommendation, can_tune: bool) -> str:
 def _use(found: Recommendation) -> list[str]:
     if found.studied_lag is None and found.earned_lag is None:
         return [f"Lag {found.lag}: no study of ours reaches it. Lower the lag, or see what papers report below."]
-    if found.studied_lag is None and found.lag <= 1:
+    if found.keep:
         return [f"Lag {found.lag}: keep what you have. No method fails here, and all end close to each other."]
     if found.studied_lag is None:
         return [f"Lag {found.lag}: see the rewards below; how much learning rate survives was studied up to lag 64."]

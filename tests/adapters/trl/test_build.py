@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from vcpo_bench.adapters.trl import with_method
+from vcpo_bench.adapters.trl.monitor import WeightMonitor
 from vcpo_bench.errors import UsageError
 
 
@@ -40,3 +41,11 @@ def test_the_trainer_and_its_subclasses_carry_one_method(trl: Any) -> None:
         with_method(made, "tis")
     with pytest.raises(UsageError, match="not dict"):
         with_method(dict, "tis")
+
+
+def test_the_monitor_of_a_trainer_without_such_a_loss_is_refused_at_once() -> None:
+    class SFTTrainer:
+        pass
+
+    with pytest.raises(UsageError, match="hears the loss of a GRPOTrainer, and SFTTrainer has another"):
+        WeightMonitor(SFTTrainer())
