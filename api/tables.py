@@ -85,7 +85,7 @@ class Tables:
 
     @cached_property
     def episodes(self) -> pd.DataFrame:
-        """Example prompts with their sampled responses as text; empty unless `record` was above `basic`."""
+        """Four held-out prompts with the responses to them as text, at every evaluation."""
         return _described(self.results.episodes, _recorded(records.EPISODES_FILE))
 
     @property

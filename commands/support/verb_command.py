@@ -22,17 +22,13 @@ def hide_types(parameters: list[Any]) -> None:
             parameter.display_type_rich = lambda **_: None
 
 
-class PlainHelp(TyperCommand):
-    """A verb whose help shows no types."""
+class VerbCommand(TyperCommand):
+    """Refuses a flag given twice, shows how far a long verb is, and turns the many errors of a full disk into one."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""
         hide_types(self.get_params(ctx))
         super().format_help(ctx, formatter)
-
-
-class VerbCommand(PlainHelp):
-    """Refuses a flag given twice, shows how far a long verb is, and turns the many errors of a full disk into one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments.
