@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from doc_pages import adapters, advice, columns, commands, loss_paths, methods
+from doc_pages import adapters, advice, columns, commands, methods
 
 import studies.pages
 
@@ -19,7 +19,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/commands.md": commands.page,
     "docs/trl.md": adapters.trl_page,
     "docs/verl.md": adapters.verl_page,
-    "docs/loss_paths.md": loss_paths.page,
+    "docs/loss_paths.md": adapters.loss_paths_page,
     "methods/assembly/geometry.tsv": methods.geometry,
     "analysis/advice/tolerated.csv": advice.tolerated,
     "analysis/advice/earned.csv": advice.earned,

@@ -1,21 +1,29 @@
-"""The tables of methods in `docs/trl.md` and `docs/verl.md`, from the one locality table."""
+"""Which methods each trainer carries: the tables in `docs/trl.md`, `docs/verl.md` and `docs/loss_paths.md`."""
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from doc_pages.marked import with_table
+from vcpo_bench.adapters import prime_rl, skyrl, slime
+from vcpo_bench.adapters.hook import Divisor, Hook
 from vcpo_bench.adapters.hook_reasons import reasons_against
 from vcpo_bench.adapters.locality import locality_of
 from vcpo_bench.adapters.verl.policy_loss import HOOK
-from vcpo_bench.methods import Method, method_names, parse_method, part_names
-from vcpo_bench.methods.core.reach import Scope
+from vcpo_bench.methods import METHODS, Method, method_names, parse_method, part_names
 
-SEES = {Scope.ROW: "the row", Scope.GROUP: "the prompt's rows", Scope.BATCH: "all rows"}
+SUFFIX = {Divisor.TOKENS: "+token-mean", Divisor.ROWS: "+seq-mean-token-mean(empty=counted)"}
+HOOKS = {"prime-rl": prime_rl.HOOK, "slime": slime.HOOK, "SkyRL": skyrl.HOOKS["token_mean"]}
 
 
 def expressions() -> Iterator[str]:
     """Every method, then every part that makes none of its own."""
     yield from method_names()
     yield from (f"+{name}" for name in part_names() if name not in method_names())
+
+
+def whole(text: str) -> str:
+    """The expression of a method, or of a part added to a plain one."""
+    return f"reinforce{text}" if text.startswith("+") else text
 
 
 def in_trl(method: Method) -> str:
@@ -62,27 +70,55 @@ def in_verl(method: Method) -> str:
     return "; ".join([ways, *(words for words, holds in conditions.items() if holds)])
 
 
-def table(support: Callable[[Method], str]) -> str:
-    """One row per method and part."""
-    lines = [
-        "| method or part | loss sees | advantage sees | step | further evidence | here |",
-        "|---|---|---|---|---|---|",
-    ]
-    for text in expressions():
-        method = parse_method(f"reinforce{text}" if text.startswith("+") else text)
-        locality = locality_of(method)
-        step = "scaled" if locality.scales_step else "its gradient" if locality.acts_on_gradient else ""
-        further = sorted(locality.needs | locality.reads | locality.step_reads) + ["state"] * locality.state
-        cells = (f"`{text}`", SEES[locality.loss], SEES[locality.baseline], step, ", ".join(further), support(method))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def in_hook(text: str, hook: Hook) -> str:
+    """`exact`, or the first reason why not, up to its first clause."""
+    extras = [part.slot for part in parse_method(whole(text)).extras]
+    suffix = "" if text == "luspo" and hook.divisor is Divisor.ROWS else SUFFIX[hook.divisor]
+    expression = whole(text) + ("" if "aggregation" in extras else suffix)
+    reason = next(iter(reasons_against(parse_method(expression), hook)), "")
+    return f"no: {reason.partition(',')[0].partition(':')[0].removeprefix('it ').strip()}" if reason else "exact"
+
+
+def table(headings: Sequence[str], answers: dict[str, tuple[str, ...]]) -> str:
+    """One row per answer with all that get it: what is refused last, and the most frequent before others."""
+    alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for text, answer in answers.items():
+        alike[answer].append(f"`{text}`")
+    rows = sorted(alike.items(), key=lambda row: (sum(map(is_refusal, row[0])), -len(row[1]), row[0]))
+    lines = [f"| {' | '.join(headings)} | methods and parts |", "|---" * (len(headings) + 1) + "|"]
+    for (first, *others), names in rows:
+        cells = [first, *("the same" if is_refusal(one) and one == first else one for one in others)]
+        lines.append(f"| {' | '.join(cells)} | {', '.join(names)} |")
+    return "\n".join([*lines, ""])
+
+
+def is_refusal(answer: str) -> bool:
+    """Whether something is not carried."""
+    return answer.startswith(("no: ", "refused: "))
 
 
 def trl_page() -> str:
     """`docs/trl.md`."""
-    return with_table("docs/trl.md", table(in_trl))
+    return with_table(
+        "docs/trl.md", table(["in TRL"], {one: (in_trl(parse_method(whole(one))),) for one in expressions()})
+    )
 
 
 def verl_page() -> str:
     """`docs/verl.md`."""
-    return with_table("docs/verl.md", table(in_verl))
+    return with_table(
+        "docs/verl.md", table(["by"], {one: (in_verl(parse_method(whole(one))),) for one in expressions()})
+    )
+
+
+def loss_paths_page() -> str:
+    """`docs/loss_paths.md`: without parts that set the aggregation, or that are in force anyway."""
+    tried = [
+        one
+        for one in expressions()
+        if not one.startswith("+") or (METHODS.kinds[one[1:]].slot != "aggregation" and parse_method(whole(one)).extras)
+    ]
+    return with_table(
+        "docs/loss_paths.md",
+        table([*HOOKS], {one: tuple(in_hook(one, hook) for hook in HOOKS.values()) for one in tried}),
+    )
