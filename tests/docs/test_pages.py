@@ -77,6 +77,14 @@ def test_every_page_is_linked_from_the_index() -> None:
     assert not {str(page.relative_to(DOCS)) for page in pages} - linked - {"index.md"}
 
 
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_row_of_a_table_has_its_columns(page: Path) -> None:
+    """A bar in a cell begins another one, unless it is escaped."""
+    code = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for table in re.findall(r"(?:^ *\|.*\n)+", code, flags=re.M):
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, table
+
+
 SECURITY = (ROOT / "SECURITY.md").read_text()
 PROMISES = (
     SECURITY.partition("## What holds, and its test")[2].partition("\n\n|")[2].partition("\n\n")[0].splitlines()[2:]

@@ -29,7 +29,8 @@ def overview(names: list[str]) -> list[str]:
         facts = describe(name)
         spelled = f"`{name}`" + (f" = `{facts.expression}`" if facts.expression not in ("", name) else "")
         cells = (spelled, facts.acts_on, facts.summary, facts.reference, str(facts.year or ""), str(geometry_of(name)))
-        lines.append(f"| {' | '.join(cells)} | {', '.join(facts.needs)} |")
+        escaped = [one.replace("|", "\\|") for one in (*cells, ", ".join(facts.needs))]
+        lines.append(f"| {' | '.join(escaped)} |")
     return lines
 
 
