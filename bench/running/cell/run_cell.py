@@ -92,7 +92,7 @@ def _run_cell(
             emit("ended", cell.key, known, 0.0, "")
             return known
         emit("started", cell.key, cell.config.label, cell.updates)
-        with _warnings_heard(emit) as warned:
+        with warnings_heard(emit) as warned:
             try:
                 if isinstance(outside := cell.config.parts.trainer, OutsideTrainer):
                     ended: EndedRun = train_outside(cell, outside, store, keep_every, emit)
@@ -110,7 +110,7 @@ def _run_cell(
 
 
 @contextmanager
-def _warnings_heard(emit: Emit) -> Iterator[list[str]]:
+def warnings_heard(emit: Emit) -> Iterator[list[str]]:
     """Python's warnings inside the block, sent as `warned` instead of printed; those that differ in numbers once."""
     texts: list[str] = []
     kinds: set[str] = set()

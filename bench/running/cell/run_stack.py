@@ -32,21 +32,25 @@ class _Member:
     held: ExitStack
     began: float
 
-    def end(self, emit: Emit, problem: Exception | None = None) -> None:
+    def end(self, emit: Emit, warned: Sequence[str], problem: Exception | None) -> None:
         """Write the results, and release the folder."""
         with self.held:
             if problem is None:
-                status, reason = finish(self.cell, self.store, self.trainer)
+                status, reason = finish(self.cell, self.store, self.trainer, warned)
             else:
-                status, reason = finish_failed(self.cell, self.store, problem)
+                status, reason = finish_failed(self.cell, self.store, problem, warned)
         emit("ended", self.cell.key, status, time.perf_counter() - self.began, reason)
 
 
 @dataclass(slots=True)
 class _Members:
-    """The cells of a stack: those in training, and those that other processes have taken over."""
+    """The cells of a stack: those in training, and those that other processes have taken over.
+
+    Each that ends records what Python has `warned` of until then.
+    """
 
     emit: Emit
+    warned: Sequence[str] = ()
     active: list[_Member] = field(default_factory=list)
     taken_over: list[PlannedCell] = field(default_factory=list)
 
@@ -90,11 +94,12 @@ def run_stack(
     members = _Members(emit)
     waiting = sorted(cells, key=lambda cell: cell.key)  # claimed in one order, so that none wait in a circle
     try:
-        while waiting:
-            with members.released_if_taken_over(waiting[0]):
-                members.active += _open(waiting[0], cells_folder, emit, make_observer)
-            del waiting[0]
-        _train(members, keep_every)
+        with run_cell.warnings_heard(emit) as members.warned:
+            while waiting:
+                with members.released_if_taken_over(waiting[0]):
+                    members.active += _open(waiting[0], cells_folder, emit, make_observer)
+                del waiting[0]
+            _train(members, keep_every)
     except Exception as problem:
         if is_disk_full(problem):
             raise disk_full([cells_folder]) from problem
@@ -160,7 +165,7 @@ def _leave(members: _Members, ended: dict[str, Exception | None]) -> None:
     """End the members with these keys, each with its problem or with none."""
     for member in [member for member in members.active if member.cell.key in ended]:
         with members.released_if_taken_over(member.cell):
-            member.end(members.emit, ended[member.cell.key])
+            member.end(members.emit, members.warned, ended[member.cell.key])
             members.active.remove(member)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,6 +164,25 @@ def test_a_cell_that_cannot_be_claimed_at_the_moment_costs_none_of_the_stack(
     log = Log()
     run_stack(cells, cells_of(tmp_path), 0, emitted(log))
     assert sorted(key for key, *_ in log.names("ended")) == sorted(each.key for each in cells)
+
+
+@pytest.mark.filterwarnings("always:something about")
+def test_warnings_are_shown_and_recorded_as_those_of_a_cell_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, advance = small(2), Stack.advance
+
+    def warns(self: Stack) -> list[Advanced]:
+        warnings.warn("something about all of them", stacklevel=1)
+        return advance(self)
+
+    monkeypatch.setattr(Stack, "advance", warns)
+    log = Log()
+    run_stack(cells, cells_of(tmp_path), 0, emitted(log))
+    assert log.names("warned") == [("something about all of them",)]
+    for each in cells:
+        facts = verify_sealed(tmp_path / "cells" / each.key / CELL_FILE)
+        assert facts["warnings"] == ["something about all of them"]
 
 
 def test_every_cell_is_claimed_and_one_that_is_taken_over_leaves_the_stack(
