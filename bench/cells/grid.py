@@ -13,6 +13,7 @@ from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.policies.catalog import check_distributions
 from vcpo_bench.bench.regimes import CellShape, Regime, check_method
 from vcpo_bench.bench.tasks import token_task
+from vcpo_bench.bench.tasks.catalog import check_turns
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, method_names, parse_method
 
@@ -152,6 +153,7 @@ def _plan_cell(spec: GridSpec, shared: dict[str, Any], point: _Point) -> Iterato
         series=series,
     )
     check_distributions(config.method, method.needs, config.model)
+    check_turns(config.method, method.needs, config.parts.task)
     config.parts.trainer.refuse(config, method, config.parts.task)
     config = replace(config, plugins=plugins_of(config))
     per_update = 1.4 if "score_norm_sq" in method.needs else 1.0

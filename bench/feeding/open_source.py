@@ -21,6 +21,7 @@ from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule, check_me
 from vcpo_bench.bench.regimes.regime import Regime
 from vcpo_bench.bench.samplers.engines.published import PublishedPolicy
 from vcpo_bench.bench.tasks import Task
+from vcpo_bench.bench.tasks.catalog import check_turns
 from vcpo_bench.bench.trajectories import Trajectories
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
@@ -52,8 +53,7 @@ def open_source(
     shape = CellShape(config.seed, config.prompts, config.responses, task.max_response)
     schedule = regime.schedule(config.staleness, shape)
     check_method(method.canonical, method.needs, schedule)
-    if "void_turn" in method.needs and task.environment is None:
-        raise UsageError(f"{method.canonical}: {config.task} has no environment, hence no turns; drop void-turns")
+    check_turns(method.canonical, method.needs, config.parts.task)
     updates = schedule.updates(config.steps)
     if regime.asynchronous:
         return _asynchronous_source(config, task, policy, method, regime, schedule, start), updates

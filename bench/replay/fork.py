@@ -15,6 +15,7 @@ from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
 from vcpo_bench.bench.replay.replay import Replay, one_thread, origin_folder
+from vcpo_bench.bench.tasks.catalog import check_turns
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import verify_sealed
 from vcpo_bench.files.durable import sync_folder, sync_names
@@ -83,6 +84,7 @@ def _plan(spec: ForkSpec, parent: RecordedCell, method: Method, control: bool) -
     if left < 1:
         raise UsageError(f"--at {spec.at}: no update is left of {schedule.updates(steps)}; give --steps N with more")
     _check_method(method, old.parts.method, spec.at, schedule)
+    check_turns(method.canonical, method.needs, old.parts.task)
     config = replace(old, method=method.canonical, steps=steps, parent=parent.key, fork_step=spec.at, stop="")
     config = replace(config, plugins=plugins_of(config))
     return PlannedCell(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.errors import ExpressionError
@@ -77,3 +79,18 @@ TASKS = TaskCatalog(
     to_subclass=("TokenTask", "TextTask"),
 )
 """Every task, those of plug-ins included."""
+
+
+def check_turns(method: str, needs: Collection[str], task: NamedTask) -> None:
+    """Refuse a method that asks about turns, where a response is one.
+
+    Args:
+        method: Its expression.
+        needs: Optional fields of a batch that it asks for.
+        task: The task.
+
+    Raises:
+        UsageError: It asks, and the task has no environment.
+    """
+    if "void_turn" in needs and not task.in_turns:
+        raise UsageError(f"{method}: {task.canonical} has no environment, hence no turns; drop void-turns")

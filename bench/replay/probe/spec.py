@@ -11,6 +11,7 @@ from vcpo_bench.bench.regimes import check_method
 from vcpo_bench.bench.regimes.base import StalenessSchedule
 from vcpo_bench.bench.regimes.plan import plan
 from vcpo_bench.bench.replay.recorded_cell import RecordedCell
+from vcpo_bench.bench.tasks.catalog import check_turns
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method
 
@@ -63,6 +64,7 @@ def check_probe(spec: ProbeSpec) -> dict[int, int]:
     for method in spec.methods:
         _check_method(method, schedule)
         check_distributions(method.canonical, method.needs, spec.cell.config.model)
+        check_turns(method.canonical, method.needs, spec.cell.config.parts.task)
     return {step: _version(spec.cell, schedule, step) for step in sorted(set(spec.steps))}
 
 

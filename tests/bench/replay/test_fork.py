@@ -198,6 +198,7 @@ def test_a_replay_that_computes_other_bits_says_from_where(tmp_path: Path, recor
         (AT, ["clip(anchor=proximal)"], {}, "proximal"),
         (AT, ["clip+lr-matched(to=vcpo)"], {}, "uses the step scales"),
         (AT, ["clip+gap-aware"], {}, "weights of past versions, which the run did not keep"),
+        (AT, ["clip+void-turns"], {}, "has no environment"),
     ],
 )
 def test_what_cannot_be_forked_is_refused(

@@ -134,6 +134,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
         ("fifo", 6, "reinforce+gap-aware", "how far the weights have moved"),
         ("fifo", 6, "clip+lr-matched(to=vcpo)", "uses the step scales"),
         ("fifo", 6, "clip(anchor=proximal)", "proximal"),
+        ("fifo", 6, "clip+void-turns", "has no environment"),
         ("minibatch", 6, "clip(anchor=proximal)", "fresh data do not have"),
         ("random(unit=trajectory)", 6, "vcpo", "data of versions 3 to 6"),
         ("inflight", 6, "vcpo", "data of versions 3 to 6"),

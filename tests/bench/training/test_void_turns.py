@@ -8,6 +8,8 @@ import torch
 from echo_environment import BAD, CALL, END, STOP, Echo
 
 from vcpo_bench.bench.cells.config import CellConfig
+from vcpo_bench.bench.cells.grid import plan_grid
+from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.tasks.episode import Episode
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.evidence import with_void_turn
@@ -72,3 +74,5 @@ def test_a_cell_leaves_them_out() -> None:
 def test_a_task_without_turns_is_refused() -> None:
     with pytest.raises(UsageError, match="chain has no environment, hence no turns; drop void-turns"):
         build_trainer(config("chain", "clip+void-turns"))
+    with pytest.raises(UsageError, match="chain has no environment, hence no turns; drop void-turns"):
+        plan_grid(GridSpec(("clip+void-turns",), (0,), (0,), ("guess", "chain"), controls=False))
