@@ -24,6 +24,14 @@ READER_LEFT = 1
 class OneLineErrors(VerbGroup):
     """Turns errors a user can cause into one line and exit code 2."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the verb."""
+        try:
+            return super().parse_args(ctx, args)
+        except VcpoBenchError as error:
+            say_aside(f"error: {error}")
+            raise typer.Exit(MISUSED) from None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb and its arguments, in which `~` is the home folder where the shell left it alone."""
         name, command, rest = super().resolve_command(ctx, args)

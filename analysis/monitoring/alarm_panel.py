@@ -46,9 +46,8 @@ class Alarm:
 
 def alarm_text(detector: Detector, score: float, step: float) -> str:
     """`ess (mean of 3 updates) 2.303 > 1.5 for 2 updates at step 1`."""
-    streak = f" for {detector.persistence} updates" if detector.persistence > 1 else ""
-    mean = f" (mean of {detector.window} updates)" if detector.window > 1 else ""
-    return f"{detector.signal}{mean} {score:.4g} > {detector.threshold:.4g}{streak} at step {step:.15g}"
+    signal, _, beyond = detector.words.partition(" > ")
+    return f"{signal} {score:.4g} > {beyond} at step {step:.15g}"
 
 
 class GrowingTable:

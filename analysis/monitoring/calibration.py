@@ -157,8 +157,9 @@ class Calibration:
             text += f", in {self.healthy_alarmed.percent} of healthy runs"
         text += f" (measured on {runs})"
         if self.union is not None and self.union.healthy_alarmed is not None and self.union.detectors > 1:
+            where = "" if self.union.study == self.study else f" ({self.union.study})"
             alarmed = self.union.healthy_alarmed.percent
-            text += f", any of the {self.union.detectors} detectors in {alarmed} of healthy runs ({self.union.study})"
+            text += f"; any of the {self.union.detectors} detectors: in {alarmed} of healthy runs{where}"
             text += f", {self.union.elsewhere.words}" if self.union.elsewhere else ""
         return f"{text}; not known here"
 

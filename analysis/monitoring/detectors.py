@@ -60,6 +60,13 @@ class Detector:
         values = (f"{name}={parameter.write(getattr(self, name))}" for name, parameter in _PARAMETERS.items())
         return f"{self.signal}({','.join(values)})"
 
+    @property
+    def words(self) -> str:
+        """`ess (mean of 10 updates) > 2.3 for 2 updates`: for people, with four digits of the threshold."""
+        mean = f" (mean of {self.window} updates)" if self.window > 1 else ""
+        streak = f" for {self.persistence} updates" if self.persistence > 1 else ""
+        return f"{self.signal}{mean} > {self.threshold:.4g}{streak}"
+
     def scores(self, values: ArrayLike) -> Array:
         """Trailing mean of a series [S] at each update; NaN where the window holds no value."""
         return streamed_mean(as_floats(values), self.window)

@@ -99,11 +99,11 @@ def _about_detectors(watch: RunWatch) -> Iterator[Note]:
 def _farewell(follower: Follower, watch: RunWatch, idle: float, about: set[str]) -> Iterator[RunEvent | Note]:
     run = follower.run
     if run is None:
-        raise UsageError(f"nothing could be read within {idle:g} seconds: {follower.waiting}")
+        raise UsageError(f"nothing could be read within {idle:g} s: {follower.waiting}")
     yield from _told(watch.look(run, settled=True), about)
     yield Note(_end(run, follower.ended, idle))
 
 
 def _end(run: LoggedRun, ended: bool, idle: float) -> str:
-    why = f"the run ended ({run.status})" if ended else f"nothing new for {idle:g} seconds"
+    why = f"the run ended ({run.status})" if ended else f"nothing new for {idle:g} s"
     return f"{why}, at step {run.last_step:.15g}"

@@ -71,7 +71,7 @@ class RunWatch:
         end = run.last_step if settled else math.nextafter(run.last_step, -math.inf)
         events = [
             RunEvent(
-                "alarm", one.step, _alarm(one), f"{one.calibration.detector.text}: {one.calibration.words}", old, one
+                "alarm", one.step, _alarm(one), f"{one.calibration.detector.words}: {one.calibration.words}", old, one
             )
             for one in self.report.alarms
             if self._frontier < one.step <= end

@@ -39,7 +39,7 @@ def show_findings(analysis: str, folders: list[Path] | None, out: Path | None, i
     for statement in known:
         say(f"{statement_id(analysis, statement.text)}  {statement.text}" if ids else statement.text)
     if unknown := len(findings.statements) - len(known):
-        say(f"{counted(unknown, 'more question')} cannot be answered from so few runs; --ids prints them too")
+        say(f"{counted(unknown, 'more question')} cannot be answered from so few runs; --ids prints every one")
     if out:
         out.mkdir(parents=True, exist_ok=True)
         for name, table in findings.tables.items():

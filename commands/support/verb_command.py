@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,23 @@ def hide_types(parameters: list[Any]) -> None:
             parameter.display_type_rich = lambda **_: None
 
 
+@contextmanager
+def one_line(ctx: Any) -> Iterator[None]:
+    """Read arguments inside: what click says of them becomes one line.
+
+    Raises:
+        UsageError: The arguments cannot be read.
+    """
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # click's, of whatever version
+        if ctx.resilient_parsing or message is None:
+            raise
+        said = message().partition(", unable to parse")[0].rstrip(".")
+        raise UsageError(f"{said[:1].lower()}{said[1:]}; see {ctx.command_path} --help") from error
+
+
 class VerbCommand(TyperCommand):
     """Refuses a flag given twice, shows how far a long verb is, and turns the many errors of a full disk into one."""
 
@@ -38,14 +57,8 @@ class VerbCommand(TyperCommand):
                 last and say nothing.
         """
         given = list(args)
-        try:
+        with one_line(ctx):
             rest: list[str] = super().parse_args(ctx, args)
-        except Exception as error:
-            message = getattr(error, "format_message", None)  # click's, of whatever version
-            if ctx.resilient_parsing or message is None:
-                raise
-            said = message().partition(", unable to parse")[0].rstrip(".")
-            raise UsageError(f"{said[:1].lower()}{said[1:]}; see {ctx.command_path} --help") from error
         if ctx.resilient_parsing:  # a shell completes a line that is not finished
             return rest
         _, _, found = self.make_parser(ctx).parse_args(args=given)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from difflib import get_close_matches
 from typing import Any
 
 from typer.core import TyperGroup
 
 from vcpo_bench.commands.support.verb import GROUPS, as_command, find_verbs, folder_of, load_verb, verb_names
-from vcpo_bench.commands.support.verb_command import hide_types
+from vcpo_bench.commands.support.verb_command import hide_types, one_line
 from vcpo_bench.errors import UsageError
 
 
@@ -35,6 +36,16 @@ class VerbGroup(TyperGroup):
         if cmd_name in verb_names(self.group):
             return as_command(cmd_name, load_verb(self.group, cmd_name))
         return super().get_command(ctx, cmd_name)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the verb; without anything the help is shown.
+
+        Raises:
+            UsageError: It cannot be read.
+        """
+        with one_line(ctx) if args else nullcontext():
+            rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb and its arguments.

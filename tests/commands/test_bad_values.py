@@ -122,6 +122,8 @@ def test_results_that_cannot_be_written_to_are_shown(results: Path, monkeypatch:
         (("lab", "mismatch", "--lr", "nan"), "--lr 'nan': a learning rate"),
         (("lab", "mismatch", "--lr", "-1"), "--lr '-1.0': a learning rate"),
         (("diagnose", "run.jsonl", "--htlm", "page.html"), "no such option: --htlm"),
+        (("--foo",), "error: no such option: --foo; see vcpo-bench --help"),
+        (("lab", "--foo"), "error: no such option: --foo; see vcpo-bench lab --help"),
         (("advise",), "missing option '--lag'; see"),
         (("show", "vpco"), "show method vpco"),
         (("results", "cite", "results/none"), "there is no such folder"),

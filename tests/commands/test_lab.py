@@ -76,6 +76,6 @@ def test_what_cannot_be_answered_is_counted_after_what_can(finished: Path) -> No
     *known, counted = call("lab", "analyze", "collapse", str(finished)).stdout.splitlines()
     assert known[0].startswith("Outcomes of ")
     assert not any("compared" in line for line in known)
-    assert counted.endswith("cannot be answered from so few runs; --ids prints them too")
+    assert counted.endswith("cannot be answered from so few runs; --ids prints every one")
     every = call("lab", "analyze", "collapse", str(finished), "--ids").stdout.splitlines()
     assert len(every) == len(known) + int(counted.split()[0])

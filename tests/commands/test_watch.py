@@ -52,7 +52,7 @@ def test_a_healthy_run_that_ends_is_0(tmp_path: Path) -> None:
     log = write_jsonl(tmp_path / "run.jsonl", rows_of(planted("healthy"), "verl"))
     result = call("watch", str(log), "--every", "0.05", "--idle", "0.2")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "nothing new for 0.2 seconds, at step 239" in result.stderr
+    assert "nothing new for 0.2 s, at step 239" in result.stderr
 
 
 def test_what_happened_before_is_told_as_old(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_command_that_fails_is_said_and_ends_with_3(tmp_path: Path) -> None:
     [
         (
             ["none.jsonl", "--idle", "0.1", "--every", "0.05"],
-            "nothing could be read within 0.1 seconds: none.jsonl does",
+            "nothing could be read within 0.1 s: none.jsonl does",
         ),
         (["x.pkl"], "loading one executes code"),
         (["x.jsonl", "--framework", "nobody"], "known: areal"),

@@ -115,7 +115,7 @@ def test_the_end(tmp_path: Path) -> None:
     append(log, 0, 125)
     said = list(watch_log(Follower(log), RunWatch([DETECTOR]), 0.01, idle=0.03))
     assert events(said) == [("alarm", 120.0, True)]
-    assert said[-1] == Note("nothing new for 0.03 seconds, at step 124")
+    assert said[-1] == Note("nothing new for 0.03 s, at step 124")
     with pytest.raises(UsageError, match="nothing could be read within"):
         list(watch_log(Follower(tmp_path / "none"), RunWatch([DETECTOR]), 0.01, idle=0.03))
 
