@@ -27,7 +27,7 @@ def scale(study: Study) -> str:
     """A sentence on what a score is."""
     if normalized(study):
         return "Score 0 is the start policy, 1 the best synchronous training."
-    return "Scores are rewards as they are: some task lacks synchronous training to normalize them by."
+    return "Scores are rewards as they are: a task has no synchronous runs, or they gain too little to normalize by."
 
 
 def was_chosen(study: Study) -> bool:

@@ -62,7 +62,9 @@ def survival(found: Findings) -> Iterator[Finding]:
             few = f"{counted(row['fewest'], 'run')}, fewer than {ENOUGH}"
             text = f"Survival {where} is not compared: a method has {few}."
         elif not np.isfinite(row["p"]):
-            text = f"Survival {where} cannot be compared: no run collapsed, or only one method ran."
+            why = "where methods ran together, none outlived another" if row["collapsed"] else "no run collapsed"
+            why = why if row["methods"] > 1 else "only one method ran" if row["methods"] else "no run has a lag above 0"
+            text = f"Survival {where} cannot be compared: {why}."
         elif row["least_p"] >= LEVEL:
             text = (
                 f"Survival {where} is not compared: with {counted(row['runs'], 'run')} of "

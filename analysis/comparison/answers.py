@@ -13,7 +13,7 @@ import scipy
 from vcpo_bench.analysis.comparison.pairs import decidable
 from vcpo_bench.analysis.findings import Finding, Findings
 from vcpo_bench.analysis.intervals import ENOUGH, LEVEL
-from vcpo_bench.analysis.wording import fixed, interval_of, learning_rate, listed, row_by_row, with_interval
+from vcpo_bench.analysis.wording import counted, fixed, interval_of, learning_rate, listed, row_by_row, with_interval
 
 ANSWER = "answer"
 """Topic: which method at each lag, at which rate, by how much, and whether it can be told from chance."""
@@ -27,7 +27,8 @@ NEXT = "next"
 """Topic: what to run next."""
 
 _COLUMNS = (
-    *("staleness", "method", "rates", "seeds", "iqm", "iqm_low", "iqm_high", "reward"),
+    *("staleness", "method", "rates", "seeds", "runs", "collapsed", "all_collapsed"),
+    *("iqm", "iqm_low", "iqm_high", "reward"),
     *("runner_up", "ahead", "ahead_low"),
 )
 _PAIR = ("first", "second", "estimate", "low", "high", "p_holm")
@@ -36,15 +37,16 @@ _PAIR = ("first", "second", "estimate", "low", "high", "p_holm")
 def answers_table(
     ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFrame, by_task: pd.DataFrame
 ) -> pd.DataFrame:
-    """One row per lag: the method with the highest interquartile mean, and how far it is from the next.
+    """One row per lag with rewards: the method with the highest interquartile mean, and how far it is from the next.
 
-    Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), `iqm` with
-    `_low` and `_high`, `reward` (its mean final reward; NaN with several tasks), `runner_up` (empty: none), `ahead`
-    (paired difference of mean scores) with `_low` and `_high`,
-    `p_holm`, `pairs` behind the difference, `tests` that Holm corrects for, and `outcome`: `clear`, `behind` (the mean
-    of the next is higher by more than chance explains), `chance`, `untested` (too few pairs) or `alone`; `margin`, and
-    `equivalent`: two one-sided t tests at 2.5% each place the difference within it of 0 (its 95% interval lies inside);
-    `shown_by_twice`: the difference that twice as many seeds would show.
+    Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), its `runs`
+    and how many `collapsed`, `all_collapsed` (every run of every method did), `iqm` with `_low` and `_high`,
+    `reward` (its mean final reward; NaN with several tasks), `runner_up` (empty: none), `ahead` (paired difference
+    of mean scores) with `_low` and `_high`, `p_holm`, `pairs` behind the difference, `tests` that Holm corrects
+    for, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
+    `untested` (too few pairs) or `alone`; `margin`, and `equivalent`: two one-sided t tests at 2.5% each place the
+    difference within it of 0 (its 95% interval lies inside); `shown_by_twice`: the difference that twice as many
+    seeds would show.
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -54,12 +56,16 @@ def answers_table(
     """
     rows = []
     for lag, here in ranking.groupby("staleness", sort=True):
-        best = here.iloc[0]
+        known = here[here["iqm"].notna()]
+        if known.empty:
+            continue
+        best = known.iloc[0]
         row = {"staleness": lag, "method": best["method"], "rates": _rates(choices, lag, str(best["method"]))}
-        row |= {name: best[name] for name in ("seeds", "iqm", "iqm_low", "iqm_high")}
+        row |= {name: best[name] for name in ("seeds", "runs", "collapsed", "iqm", "iqm_low", "iqm_high")}
+        row["all_collapsed"] = bool((here["collapsed"] == here["runs"]).all())
         own = by_task.loc[(by_task["staleness"] == lag) & (by_task["method"] == best["method"]), "reward"]
         row["reward"] = float(own.iloc[0]) if len(own) == 1 else np.nan
-        runner_up = str(here.iloc[1]["method"]) if len(here) > 1 else ""
+        runner_up = str(known.iloc[1]["method"]) if len(known) > 1 else ""
         rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
     columns = [*_COLUMNS, "ahead_high", "p_holm", "pairs", "tests", "outcome"]
     table = pd.DataFrame(rows, columns=columns)
@@ -124,7 +130,8 @@ def answers(found: Findings, normalized: bool) -> Iterator[Finding]:
     for part, row in row_by_row(found.tables["answers"]):
         rate = f" at learning rate {row['rates']}" if row["rates"] and several else ""
         ends = "ends at" if row["outcome"] == "alone" else "ends highest,"
-        text = f"Lag {row['staleness']}: {row['method']}{rate} {ends} {say.value(row)}{_margin(row, say)}."
+        fell = f" ({row['collapsed']} of {counted(row['runs'], 'run')} collapsed)" if row["collapsed"] else ""
+        text = f"Lag {row['staleness']}: {row['method']}{rate}{fell} {ends} {say.value(row)}{_margin(row, say)}."
         yield found.finding(ANSWER, text, "answers", part, tuple(found.tables["answers"].columns))
 
 
@@ -155,7 +162,7 @@ class _Shares(_Rewards):
 def _margin(row: Mapping[Any, Any], say: _Rewards) -> str:
     other, outcome = row["runner_up"], row["outcome"]
     if outcome == "alone":
-        return "; no other method ran"
+        return "; no other method has a reward"
     if outcome == "untested":
         return f"; too few seeds to tell it from {other}, the next"
     chance = "p < 0.001" if row["p_holm"] < 0.001 else f"p = {row['p_holm']:.3f}"
@@ -224,7 +231,8 @@ def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
         normalized: As for `answers`.
     """
     table, scores = found.tables["answers"], found.tables["scores"]
-    unsure = table[table["outcome"].isin(["chance", "untested"]) & ~table["equivalent"]]
+    lost = table["all_collapsed"].astype(bool)
+    unsure = table[table["outcome"].isin(["chance", "untested"]) & ~table["equivalent"] & ~lost]
     steps = []
     if len(unsure):
         lags = listed([str(lag) for lag in unsure["staleness"]])
@@ -236,8 +244,11 @@ def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
         steps.append(f"--seeds {seeds} to tell the best two apart at lag {lags}")
     rates = scores.loc[scores["staleness"] > 0, "lr"].unique()
     if len(rates) == 1:
-        around = ",".join(learning_rate(float(f"{rates[0] * factor:.3g}")) for factor in (1 / 3, 1, 3))
-        steps.append(f"--lr {around} to show each method at its best")
+        factors, why = (1 / 3, 3), "show each method at its best"
+        if len(lost) and lost.all():
+            factors, why = (1 / 9, 1 / 3), "find a rate that runs survive"
+        around = sorted([float(f"{rates[0] * factor:.2g}") for factor in factors] + [float(rates[0])])
+        steps.append(f"--lr {','.join(map(learning_rate, around))} to {why}")
     if steps:
         text = f"Next: run the same grid with {', or with '.join(steps)}."
         yield found.finding(

@@ -24,16 +24,16 @@ def largest_norms(found: Findings) -> Iterator[Finding]:
     known = table[table["norm_q95"].notna()]
     for lag, rows in known.groupby("staleness"):
         largest, most = rows.sort_values("norm_q95").iloc[-1], rows.sort_values("clipped", na_position="first").iloc[-1]
-        clipping = (
-            f"gradient clipping acts most often under {label(most, table)} ({percent(most['clipped'])} of its updates)"
-        )
+        alone = len(rows) == 1
+        most_often = "acts under" if alone else "acts most often under"
+        clipping = f"gradient clipping {most_often} {label(most, table)} ({percent(most['clipped'])} of its updates)"
         if rows["clipped"].isna().all():
             clipping = "whether they were clipped is not recorded"
         elif not rows["clipped"].max() > 0:
             clipping = "gradient clipping never acts"
         text = (
-            f"Lag {lag}: gradient norms are largest under {label(largest, table)} (median {largest['norm']:.2g}, 95th "
-            f"percentile {largest['norm_q95']:.2g}); {clipping}."
+            f"Lag {lag}: gradient norms {'' if alone else 'are largest '}under {label(largest, table)} "
+            f"(median {largest['norm']:.2g}, 95th percentile {largest['norm_q95']:.2g}); {clipping}."
         )
         yield found.finding(NORMS, text, "norms", rows, (*_GROUP, "norm", "norm_q95", "clipped"))
 

@@ -52,7 +52,7 @@ def _curves(quantity: Quantity, study: Study, sheet: Sheet, task: str, regime: s
 
 
 FIGURES: dict[str, FigureKind] = {
-    "score-lag": FigureKind(score_at_best_rate, wide=True, needs="runs at a lag above 0"),
+    "score-lag": FigureKind(score_at_best_rate, needs="runs at a lag above 0"),
     "profiles": FigureKind(profiles, needs="synchronous runs to normalize rewards by"),
     "reward-lag": FigureKind(draw_scene=reward_against_lag, needs="two lags"),
     **{one.name: FigureKind(draw_scene=partial(_curves, one), wide=True) for one in QUANTITIES},

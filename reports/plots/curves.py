@@ -21,7 +21,15 @@ from vcpo_bench.reports.plots.sheet import (
     legend_columns,
     panel_grid,
 )
-from vcpo_bench.reports.plots.ticks import all_below, log_scale, noise_floor, plain, say_below, say_instead
+from vcpo_bench.reports.plots.ticks import (
+    all_below,
+    log_scale,
+    noise_floor,
+    over_updates,
+    plain,
+    say_below,
+    say_instead,
+)
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import ComparisonSetting, Study, bin_edges, binned_runs
 from vcpo_bench.reports.symbols import typeset
@@ -132,7 +140,7 @@ def _write_titles(axes: Sequence[Axes], layout: _Layout, settings: list[Comparis
     for index, (setting, panel) in enumerate(zip(layout.panels, axes, strict=True)):
         panel.set_title(_panel_title(setting, layout.rates))
         if index + layout.columns >= len(layout.panels):
-            panel.set_xlabel("update")
+            over_updates(panel)
         if all(line.panel != index for line in lines):
             say_instead(panel, "not recorded" if setting in settings else "not run")
 

@@ -14,7 +14,7 @@ from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import INK
 from vcpo_bench.reports.plots.sheet import figure_name, panel_grid, titled_columns
-from vcpo_bench.reports.plots.ticks import PlainTicks
+from vcpo_bench.reports.plots.ticks import PlainTicks, over_updates
 from vcpo_bench.reports.study import Study, bin_edges, binned_runs
 
 COLORS = "cividis"
@@ -61,7 +61,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     _label_blocks(axes, cells)
     if room < _BLOCK_INCHES:
         axes.tick_params(axis="y", labelsize=0.85 * 72 * room)
-    axes.set_xlabel("update")
+    over_updates(axes)
     seeds = several(cells.groupby(["staleness", "method", "lr"]).size())
     title = "Does low ESS precede collapse?"
     caption = (

@@ -13,6 +13,7 @@ from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, says_floor, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_STYLES
 from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
+from vcpo_bench.reports.plots.ticks import over_updates
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import ComparisonSetting, Study
 from vcpo_bench.reports.symbols import typeset
@@ -95,7 +96,7 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
         if index % columns == 0:
             typeset(axes[index].set_ylabel(beside))
         if index + columns >= len(places):
-            axes[index].set_xlabel("update")
+            over_updates(axes[index])
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
     draw_lines(axes, lines, methods)
     floors = [
@@ -142,7 +143,7 @@ def lag_sweep(study: Study, sheet: Sheet) -> Plot | None:
             lines.append(replace(line, name=name))
     if not lines:
         return None
-    axes.set_xlabel("update")
+    over_updates(axes)
     axes.set_ylabel("held-out reward")
     set_scale([axes], lines, _BY_NAME["reward-steps"])
     figure.legend(loc="outside upper center", ncols=min(len(chosen), 4))
@@ -167,7 +168,7 @@ def ablation(study: Study, sheet: Sheet) -> Plot | None:
     draw_lines(axes, lines, drawn)
     for panel, setting in zip(axes, settings, strict=True):
         panel.set_title(setting.task)
-        panel.set_xlabel("update")
+        over_updates(panel)
     axes[0].set_ylabel("held-out reward")
     set_scale(axes, lines, _BY_NAME["reward-steps"])
     if sheet.legend:

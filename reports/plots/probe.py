@@ -8,7 +8,7 @@ import pandas as pd
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
-from vcpo_bench.reports.plots.ticks import log_scale, say_below
+from vcpo_bench.reports.plots.ticks import log_scale, over_updates, say_below
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Study
 
@@ -47,7 +47,7 @@ def estimator_probe(study: Study, sheet: Sheet) -> Plot | None:
             panel = place * len(_PANELS) + column
             labels.append(f"{heading}: {title}")
             axes[panel].set_title(heading if len(cells) == 1 else f"{heading}\n{title.split(',')[0]}")
-            axes[panel].set_xlabel("update")
+            over_updates(axes[panel])
             for method in methods:
                 line = _line(panel, method, rows[(rows["quantity"] == quantity) & (rows["method"] == method)])
                 if line.x.size:

@@ -22,7 +22,7 @@ from vcpo_bench.reports.plots.sheet import (
     legend_columns,
     panel_grid,
 )
-from vcpo_bench.reports.plots.ticks import LEAST, log_scale, say_below
+from vcpo_bench.reports.plots.ticks import LEAST, log_scale, over_updates, say_below
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.symbols import typeset
@@ -51,7 +51,7 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
         axes[index].set_title(f"lag {lag}")
         axes[index].set_ylim(-0.03, 1.03)
         if index + columns >= len(lags):
-            axes[index].set_xlabel("update")
+            over_updates(axes[index])
         if index % columns == 0:
             axes[index].set_ylabel("share not yet collapsed")
     if sheet.legend:

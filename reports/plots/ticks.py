@@ -40,6 +40,12 @@ def places(axes: Axes, lags: Sequence[int]) -> None:
     axes.set_xlim(-0.12 * (len(lags) - 1) - 0.05, 1.12 * (len(lags) - 1) + 0.05)
 
 
+def over_updates(axes: Axes) -> None:
+    """An x axis, still linear, of optimizer updates: whole numbers."""
+    axes.set_xlabel("update")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
 def several_ticks(axes: Axes) -> None:
     """At least `LEAST` ticks on both axes, which are still linear."""
     for axis in (axes.xaxis, axes.yaxis):

@@ -14,12 +14,13 @@ from vcpo_bench.analysis.wording import listed
 from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
-from vcpo_bench.reports.plots.method_style import OKABE_ITO
+from vcpo_bench.reports.plots.method_style import INK, OKABE_ITO
 from vcpo_bench.reports.plots.sheet import panel_grid
 from vcpo_bench.reports.study import Study
 
 _PHASES = tuple(DIAGNOSTICS[name] for name in ("seconds_sample", "seconds_score", "seconds_update", "seconds_record"))
-_COLORS = (OKABE_ITO["sky"], OKABE_ITO["orange"], OKABE_ITO["blue"], OKABE_ITO["purple"])
+_COLORS = ("#F0E442", OKABE_ITO["sky"], OKABE_ITO["blue"], INK)
+"""Of the palette of Okabe and Ito, from light to dark: gray print keeps them apart."""
 
 
 def phases(study: Study, sheet: Sheet) -> Plot | None:
@@ -43,7 +44,9 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     left = np.zeros(len(methods))
     for one, color in zip(_PHASES, _COLORS, strict=True):
         width = medians.loc[methods, one.name].to_numpy(np.float64)
-        axes.barh(places, width, left=left, height=0.7, color=color, label=one.axis_label())
+        axes.barh(
+            places, width, left=left, height=0.7, color=color, edgecolor=INK, linewidth=0.4, label=one.axis_label()
+        )
         left = left + width
     axes.set_yticks(places, methods)
     axes.invert_yaxis()

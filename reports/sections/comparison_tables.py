@@ -174,6 +174,8 @@ _ALL = (
         intervals="95% intervals: Student t over pairs of the same task, lag, learning rate and seed.",
     ),
 )
+_COST_ALONE = Layout("cost", "Time of an update (scoring and learning).", dict(list(_COST.items())[:4]))
+"""Of methods of which none is compared with another."""
 _LAYOUTS = {one.table: one for one in _ALL}
 """Caption and columns of each table."""
 
@@ -191,12 +193,12 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
     for name in names:
         if name in _ABOUT_RATES and not several:
             continue
-        frame = study.findings("compare").tables[name]
+        frame, layout = study.findings("compare").tables[name], _layout(study, name)
+        if name == "cost":
+            frame = _baselines_named(frame) if frame["milliseconds"].notna().any() else frame.iloc[:0]
+            layout = _COST_ALONE if frame["base"].eq(MISSING).all() else layout
         if frame.empty:  # one seed leaves no other on which a rate could be chosen
             continue
-        layout = _layout(study, name)
-        if name == "cost":
-            frame = _baselines_named(frame)
         if name in _IN_ORDER:
             frame = frame.sort_values(list(layout.named[:3]))
         found = analysis_table(study, ledger, "compare", layout, frame)
@@ -238,8 +240,12 @@ def _layout(study: Study, name: str) -> Layout:
 
 
 def _baselines_named(cost: pd.DataFrame) -> pd.DataFrame:
-    """The table of costs in which no method is compared with itself: it is a baseline of others, or stands alone."""
+    """The table of costs in which no method is compared with itself or one that did not run.
+
+    It is a baseline of others, or stands alone.
+    """
+    ran, named = (pd.MultiIndex.from_frame(cost[["task", one]]) for one in ("method", "base"))
     itself = cost["base"] == cost["method"]
-    named = cost[~itself]
-    others = pd.MultiIndex.from_frame(cost[["task", "method"]]).isin(pd.MultiIndex.from_frame(named[["task", "base"]]))
-    return cost.assign(base=cost["base"].mask(itself & others, BASELINE).mask(itself & ~others, MISSING))
+    others = ran.isin(named[~itself])
+    base = cost["base"].mask(itself & others, BASELINE).mask(itself & ~others | ~named.isin(ran), MISSING)
+    return cost.assign(base=base)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vcpo_bench.analysis.wording import counted
 from vcpo_bench.reports.document import Block, Table, TableCell
-from vcpo_bench.reports.formatting import by_size, duration, in_words
+from vcpo_bench.reports.formatting import by_size, duration, in_words, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.study import Study
@@ -27,7 +27,8 @@ def _protocol(study: Study) -> Table:
     shown += sorted(name for name in cells.columns if name not in _HIDDEN)
     rows, unused = [], []
     for name in shown:
-        values = [in_words(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
+        words = rate if name == "lr" else in_words
+        values = [words(value) for value in sorted(cells[name].dropna().unique(), key=by_size)]
         if values and _listed(values) in ("none", "off"):
             unused.append(name)
         elif values:

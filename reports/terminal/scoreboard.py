@@ -77,7 +77,7 @@ def _least_width(console: Console, rows: pd.DataFrame, shape: _Shape) -> int:
     return Measurement.get(console, wide, _table(rows, shape, width)).maximum
 
 
-def _table(rows: pd.DataFrame, shape: _Shape, method_width: int = 26) -> Table:
+def _table(rows: pd.DataFrame, shape: _Shape, method_width: int | None = None) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("lag", justify="right", no_wrap=True)
     table.add_column("method", max_width=method_width, overflow="fold")

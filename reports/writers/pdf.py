@@ -120,7 +120,7 @@ def _figure(picture: Picture, folder: Path, file: str) -> _Block | None:
         if plot is None:
             return None
         (folder / file).write_text(_with_letters(to_svg(plot)), encoding="utf-8")
-    return {"kind": "figure", "file": file, "caption": plot.caption, "methods": plot.methods}
+    return {"kind": "figure", "file": file, "title": plot.title, "caption": plot.caption, "methods": plot.methods}
 
 
 @contextmanager

@@ -19,6 +19,9 @@ _TWO_DIGITS = re.compile(r"(\d\.\d\d)\d+")
 _COORDINATES = re.compile(r'( (?:d|x|y)=")([^"]*)"')
 _TRANSLATION = re.compile(r"translate\([^)]*\)")
 _POINT_OR_END = re.compile(r"([ML])\s*(\S+)\s+(\S+)\s*|z\s*")
+_DARK = re.compile("#(332288|882255|661100)")
+"""Colors of methods that a dark page, whose style sheet knows them, has to lighten."""
+_FOR_DARK = r"var(--c\1, #\1)"
 _STRAIGHT = re.compile(r"[MLz0-9.\-\s]*")
 
 
@@ -96,6 +99,7 @@ def inline(svg: str, prefix: str, label: str) -> str:
     # The drawing's rule for all elements must not reach the rest of the page.
     body = body.replace("*{", ".drawn *{").replace("<svg ", '<svg class="drawn" ', 1)
     body = body.replace(INK, "currentColor").replace(GRID, "var(--grid, #d0d0d1)")
+    body = _DARK.sub(_FOR_DARK, body)
     body = _styles_to_classes(re.sub(r"\n\s*", "\n", body).replace(">\n<", "><"))
     body = re.sub(r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"', r"<svg \1\2", body, count=1)
     body = re.sub(r'<svg ([^>]*?)width="[^"]*"([^>]*?)height="[^"]*"', r"<svg \1\2", body, count=1)
@@ -129,7 +133,7 @@ def _styles_to_classes(body: str) -> str:
 
 def swatch(style: LineStyle) -> Markup:
     """A short line in the style of a method, for the legend of a page."""
-    color = "currentColor" if style.color == INK else style.color
+    color = "currentColor" if style.color == INK else _DARK.sub(_FOR_DARK, style.color)
     dashes = "" if isinstance(style.dash, str) else ",".join(f"{length * 1.6:g}" for length in style.dash[1])
     dash = f' stroke-dasharray="{dashes}"' if dashes else ""
     shape = _SHAPES[style.marker]

@@ -178,7 +178,7 @@
         if (legend) head(copy, all("button", legend).filter((one) => data.methods.includes(named(one)) && !hidden.has(named(one))));
         copy.style.color = "#000";
         copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-        save(data.name + ".svg", "image/svg+xml", new XMLSerializer().serializeToString(copy));
+        save(data.name + ".svg", "image/svg+xml", new XMLSerializer().serializeToString(copy).replace(/var\(--\w+, (#\w+)\)/g, "$1"));
       },
     };
     for (const button of all("button[data-do]", figure)) button.addEventListener("click", actions[button.dataset.do]);

@@ -13,8 +13,8 @@ from vcpo_bench.analysis.findings import CellsBehind, Findings, agreeing
 from vcpo_bench.analysis.intervals import stratified_t
 
 RANKING = pd.DataFrame(
-    [(16, "vcpo", 6, 0.9, 0.8, 1.0), (16, "tis", 6, 0.7, 0.6, 0.8)],
-    columns=["staleness", "method", "seeds", "iqm", "iqm_low", "iqm_high"],
+    [(16, "vcpo", 6, 6, 0, 0.9, 0.8, 1.0), (16, "tis", 6, 6, 0, 0.7, 0.6, 0.8)],
+    columns=["staleness", "method", "seeds", "runs", "collapsed", "iqm", "iqm_low", "iqm_high"],
 )
 BY_TASK = pd.DataFrame([(16, "walk", "vcpo", 0.64)], columns=["staleness", "task", "method", "reward"])
 CHOICES = pd.DataFrame([(16, "vcpo", 3e-4), (16, "vcpo", 1e-4)], columns=["staleness", "method", "chosen_lr"])
@@ -92,7 +92,7 @@ def test_an_unknown_p_is_no_verdict() -> None:
     assert list(table["outcome"]) == ["untested"]
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method ran")])
+@pytest.mark.parametrize(("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method has a reward")])
 def test_what_was_not_compared_is_said(count: int, words: str) -> None:
     table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0], BY_TASK)
     assert words in said(table)[0]
@@ -114,6 +114,21 @@ def test_a_single_learning_rate_asks_for_more_and_is_not_named() -> None:
         "Next: run the same grid with --seeds 6 to tell the best two apart at lag 16, or with --lr 1e-4,3e-4,9e-4 "
         "to show each method at its best."
     )
+
+
+def test_a_best_method_that_collapsed_says_so_and_where_all_did_lower_rates_are_next() -> None:
+    none = pd.DataFrame(columns=PAIR)
+    scores = pd.DataFrame({"key": ["a"], "staleness": [16], "lr": [0.01]})
+    for lost, tried in (
+        (RANKING.assign(collapsed=[4, 6]), "3.3e-3,0.01,0.03"),
+        (RANKING.assign(collapsed=6), "1.1e-3,3.3e-3,0.01"),
+    ):
+        table = answers_table(lost, none, CHOICES.iloc[:0], BY_TASK)
+        found = Findings({"answers": table, "scores": scores}, {"answers": agreeing(scores, "staleness")})
+        (answer,), (more,) = answers(found, False), next_steps(found, False)
+        assert answer.text.startswith(f"Lag 16: vcpo ({lost['collapsed'][0]} of 6 runs collapsed) ends highest, ")
+        assert f"--lr {tried} to " in more.text
+        assert ("--seeds" in more.text) == (lost["collapsed"][0] < 6)
 
 
 def test_tasks_that_disagree_are_named() -> None:

@@ -39,8 +39,8 @@ def test_what_is_said_of_all_detectors_of_a_file_together(tmp_path: Path) -> Non
     first, second = load_calibrations(path)
     assert first.words == (
         "false alarms per 1,000 healthy updates: 2 [1, 4], in 6% [2, 12] of healthy runs (measured on "
-        "docs/studies/calibration: 20 collapsed and 40 healthy runs); any of the 2 detectors: in 10% [5, 20] of healthy "
-        "runs (a grid); not known here"
+        "docs/studies/calibration: 20 collapsed and 40 healthy runs); any of the 2 detectors: in 10% [5, 20] of "
+        "healthy runs (a grid); not known here"
     )
     assert second.union == Union(2, Rate(0.1, 0.05, 0.2), Rate(0.7, 0.6, 0.8), "a grid")
     assert (second.reward, dict(second.inputs)) == ("unit", whole["inputs"])
