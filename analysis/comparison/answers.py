@@ -208,7 +208,7 @@ def task_rows(found: Findings) -> Iterator[Finding]:
 
 
 def disagreements(found: Findings) -> Iterator[Finding]:
-    """Lags at which the method with the highest mean is not the same on every task.
+    """Lags at which the method with the highest mean is not the same on every task, by more than their intervals.
 
     Args:
         found: With the table `by_task`.
@@ -216,11 +216,18 @@ def disagreements(found: Findings) -> Iterator[Finding]:
     table = found.tables["by_task"]
     for lag, here in table[table["mean"].notna()].groupby("staleness"):
         leaders = here.loc[here.groupby("task")["mean"].idxmax()]
-        if leaders["method"].nunique() < 2:
+        if leaders["method"].nunique() < 2 or not _apart(here, leaders):
             continue
         led = [f"{row['method']} leads on {row['task']} ({fixed(row['mean'])})" for _, row in row_by_row(leaders)]
         text = f"Lag {lag}: the tasks disagree, so read them one by one: {listed(led)}."
         yield found.finding(DISAGREEMENT, text, "by_task", leaders, ("staleness", "task", "method", "mean"))
+
+
+def _apart(here: pd.DataFrame, leaders: pd.DataFrame) -> bool:
+    """Whether, on some task, the interval of its leader ends above that of another task's; unknown ones may well."""
+    pairs = leaders.merge(here[here["method"].isin(leaders["method"])], on="task", suffixes=("", "_other"))
+    pairs = pairs[pairs["method"] != pairs["method_other"]]
+    return not (pairs["low"] <= pairs["high_other"]).all()
 
 
 def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:

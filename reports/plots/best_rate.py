@@ -11,7 +11,7 @@ from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import line_style
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, legend_columns, panel_grid, titled_columns
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.scores import at_rate, scale, score_name, was_chosen
 from vcpo_bench.reports.study import Study
@@ -26,7 +26,7 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
     tasks = sorted(table["task"].unique())
     methods = [name for name in study.methods if name in set(table["method"])]
     lags = sorted(int(lag) for lag in table["staleness"].unique())
-    columns = columns_for(sheet, len(tasks))
+    columns = titled_columns(sheet, tasks)
     figure, axes = panel_grid(sheet, len(tasks), columns)
     lines = [
         _line(tasks.index(str(task)), str(method), rows.sort_values("staleness"))
@@ -38,7 +38,8 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
     for index, (axis, task) in enumerate(zip(axes, tasks, strict=True)):
         axis.set_title(task)
         places(axis, lags)
-        axis.set_xlabel("lag (updates)")
+        if index + columns >= len(tasks):
+            axis.set_xlabel("lag (updates)")
         axis.set_ylim(*window)
         axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], min_n_ticks=LEAST))
         if index % columns == 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
@@ -13,7 +12,7 @@ from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import INK
-from vcpo_bench.reports.plots.sheet import figure_name, panel_grid, titled_columns
+from vcpo_bench.reports.plots.sheet import figure_name, folded, line_count, panel_grid, titled_columns
 from vcpo_bench.reports.plots.ticks import PlainTicks, over_updates
 from vcpo_bench.reports.study import Study, bin_edges, binned_runs
 
@@ -41,8 +40,10 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     if not (image > 0).any():
         return None
     sizes = np.asarray(cells.groupby(["staleness", "method"], sort=False).size(), dtype=np.int64)
-    height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), _AROUND_INCHES + _BLOCK_INCHES * len(sizes))
-    room = (min(height, sheet.most_height) - _AROUND_INCHES) / len(sizes)
+    blocks = folded(_block_names(cells), 0.4 * sheet.width, sheet.font_size)
+    least = _AROUND_INCHES + _BLOCK_INCHES * len(sizes) * line_count(blocks)
+    height = max(min(3.2 * sheet.panel_height, 1.0 + 0.07 * len(cells)), least)
+    room = (min(height, sheet.most_height) - _AROUND_INCHES) / len(sizes) / line_count(blocks)
     if room < _LEAST_BLOCK_INCHES:
         return None
     tall = Sheet(sheet.width, height, sheet.font_size, sheet.legend)
@@ -58,7 +59,10 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     middles = np.concatenate([block + (np.arange(size) + 0.5) / size for block, size in enumerate(sizes)])[failed.index]
     axes.scatter(failed["onset"], middles, marker="|", s=26, color="white", linewidth=3.6)
     axes.scatter(failed["onset"], middles, marker="|", s=26, color="#CC0000", linewidth=1.8)
-    _label_blocks(axes, cells)
+    for block, name in enumerate(blocks):
+        axes.axhline(block, color="white", linewidth=1.6 if name.startswith("lag ") else 0.5)
+    axes.set_yticks(np.arange(len(blocks)) + 0.5, blocks)
+    axes.tick_params(axis="y", length=0)
     if room < _BLOCK_INCHES:
         axes.tick_params(axis="y", labelsize=0.85 * 72 * room)
     over_updates(axes)
@@ -85,16 +89,11 @@ def _even_rows(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     )
 
 
-def _label_blocks(axes: Axes, cells: pd.DataFrame) -> None:
-    """Name each lag-and-method block at its middle, and part lags by a broader white line."""
-    names = list(cells[["staleness", "method"]].drop_duplicates().itertuples(index=False, name=None))
-    labels = []
-    for block, (lag, method) in enumerate(names):
-        new_lag = block == 0 or lag != names[block - 1][0]
-        labels.append(f"lag {lag}, {method}" if new_lag else str(method))
-        axes.axhline(block, color="white", linewidth=1.6 if new_lag else 0.5)
-    axes.set_yticks(np.arange(len(names)) + 0.5, labels)
-    axes.tick_params(axis="y", length=0)
+def _block_names(cells: pd.DataFrame) -> list[str]:
+    """The method of each lag-and-method block, with its lag in the first block of one."""
+    blocks = cells[["staleness", "method"]].drop_duplicates()
+    first = ~blocks["staleness"].duplicated()
+    return [f"lag {lag}, {name}" if new else name for (lag, name), new in zip(blocks.to_numpy(), first, strict=True)]
 
 
 def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:

@@ -113,8 +113,39 @@ def legend_above(figure: Figure, sheet: Sheet, handles: Sequence[Line2D]) -> Non
     _legend_of(figure, handles, legend_columns(sheet, [str(one.get_label()) for one in handles]))
 
 
+def folded(names: Sequence[str], inches: float, size: float) -> list[str]:
+    """Names that are wider than this in several lines, which begin after a comma or with a plus.
+
+    Args:
+        names: One line each.
+        inches: Width.
+        size: Of their letters, in points.
+    """
+    most = int(inches * 72 / (LETTER * size))
+    found = []
+    for name in names:
+        lines = [""]
+        for piece in re.split(r"(?<=,)|(?=\+)", name):
+            if lines[-1] and len(lines[-1]) + len(piece) > most:
+                lines.append("")
+            lines[-1] += piece
+        found.append("\n".join(lines))
+    return found
+
+
+def line_count(names: Sequence[str]) -> int:
+    """Lines of the highest of some folded names."""
+    return max((name.count("\n") + 1 for name in names), default=1)
+
+
 def _legend_of(figure: Figure, handles: Sequence[Line2D], columns: int) -> None:
     rows = -(-len(handles) // max(columns, 1))
+    if columns <= 1:
+        size = mpl.rcParams["legend.fontsize"]
+        names = folded([str(one.get_label()) for one in handles], figure.get_figwidth() - 4.6 * size / 72, size)
+        for handle, name in zip(handles, names, strict=True):
+            handle.set_label(name)
+        rows = sum(name.count("\n") + 1 for name in names)
     figure.set_figheight(figure.get_figheight() + (rows - 1) * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, columnspacing=1.2)
 

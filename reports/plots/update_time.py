@@ -15,7 +15,7 @@ from vcpo_bench.records.steps import DIAGNOSTICS
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import INK, OKABE_ITO
-from vcpo_bench.reports.plots.sheet import panel_grid
+from vcpo_bench.reports.plots.sheet import folded, line_count, panel_grid
 from vcpo_bench.reports.study import Study
 
 _PHASES = tuple(DIAGNOSTICS[name] for name in ("seconds_sample", "seconds_score", "seconds_update", "seconds_record"))
@@ -30,15 +30,16 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     quiet = quiet_updates(study.results)
     steps = steps[quiet]
     cells = study.results.cells
-    number, names = pd.factorize(cells["method"])
+    number, kinds = pd.factorize(cells["method"])
     of_method = steps[columns].groupby(number[cell_rows(steps, cells)])
     runs = steps["key"].drop_duplicates().map(cells.set_index("key")["method"]).value_counts()
-    medians = 1e3 * of_method.median().rename(index=dict(enumerate(names)))
+    medians = 1e3 * of_method.median().rename(index=dict(enumerate(kinds)))
     medians = medians[medians.sum(axis=1) > 0]
     if medians.empty:
         return None
     methods = [name for name in study.methods if name in medians.index]
-    low = replace(sheet, panel_height=(0.4 + 0.11 * len(methods)) * sheet.panel_height)
+    names = folded(methods, 0.4 * sheet.width, sheet.font_size)
+    low = replace(sheet, panel_height=(0.4 + 0.11 * len(methods) * line_count(names)) * sheet.panel_height)
     figure, (axes,) = panel_grid(low, 1, 1)
     places = np.arange(len(methods), dtype=np.float64)
     left = np.zeros(len(methods))
@@ -48,7 +49,7 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
             places, width, left=left, height=0.7, color=color, edgecolor=INK, linewidth=0.4, label=one.axis_label()
         )
         left = left + width
-    axes.set_yticks(places, methods)
+    axes.set_yticks(places, names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("milliseconds per update (median)")

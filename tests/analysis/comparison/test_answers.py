@@ -92,7 +92,9 @@ def test_an_unknown_p_is_no_verdict() -> None:
     assert list(table["outcome"]) == ["untested"]
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method has a reward")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "too few seeds to tell it from tis"), (1, "no other method has a reward")]
+)
 def test_what_was_not_compared_is_said(count: int, words: str) -> None:
     table = answers_table(RANKING.iloc[: 2 - count], pd.DataFrame(columns=PAIR), CHOICES.iloc[:0], BY_TASK)
     assert words in said(table)[0]
@@ -135,10 +137,12 @@ def test_tasks_that_disagree_are_named() -> None:
     columns = ["staleness", "task", "method", "mean"]
     rows = [(16, "chain", "vcpo", 1.0), (16, "chain", "tis", 0.5), (16, "walk", "vcpo", 0.4), (16, "walk", "tis", 0.6)]
     table = answers_table(RANKING, pairs(16, "vcpo", "tis", 0.2, 0.1, 0.3, 0.01, 0.01, 0.01, 12), CHOICES, BY_TASK)
-    texts = said(table, pd.DataFrame(rows, columns=columns))
+    means = pd.DataFrame(rows, columns=columns)
     led = "vcpo leads on chain (1.00) and tis leads on walk (0.60)"
-    assert f"Lag 16: the tasks disagree, so read them one by one: {led}." in texts
-    assert not any("disagree" in text for text in said(table, pd.DataFrame(rows[:2], columns=columns)))
+    for half, disagree in ((float("nan"), True), (0.2, True), (0.3, False)):  # of the intervals; nan: too few seeds
+        texts = said(table, means.assign(low=means["mean"] - half, high=means["mean"] + half))
+        assert (f"Lag 16: the tasks disagree, so read them one by one: {led}." in texts) == disagree
+    assert not any("disagree" in text for text in said(table, means[:2].assign(low=0.0, high=0.0)))
 
 
 @pytest.mark.parametrize(
