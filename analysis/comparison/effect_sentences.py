@@ -117,7 +117,9 @@ def targets(found: Findings) -> Iterator[Finding]:
     columns = ("staleness", "method", "target", "reached", "total", "median_updates", "mean_updates")
     for lag, rows in table[table["target"] == _TARGET].groupby("staleness"):
         fastest = rows.sort_values(["median_updates", "mean_updates"]).iloc[0]
-        arrives = "is first at" if len(rows) > 1 else "reaches"
+        same = ["median_updates", "mean_updates", "reached", "total"]
+        tied = int((rows[same] == fastest[same]).all(axis=1).sum()) - 1
+        arrives = f"and {tied} more are first at" if tied else "is first at" if len(rows) > 1 else "reaches"
         text = (
             f"Lag {lag}: {fastest['method']} {arrives} {_TARGET:.0%} of the synchronous gain, after a median of "
             f"{fastest['median_updates']:.0f} updates ({fastest['reached']} of {fastest['total']} runs reach it)."
