@@ -251,7 +251,7 @@ def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
         steps.append(f"--seeds {seeds} to tell the best two apart at lag {lags}")
     rates = scores.loc[scores["staleness"] > 0, "lr"].unique()
     if len(rates) == 1:
-        factors, why = (1 / 3, 3), "show each method at its best"
+        factors, why = (1 / 3, 3.0), "show each method at its best"
         if len(lost) and lost.all():
             factors, why = (1 / 9, 1 / 3), "find a rate that runs survive"
         around = sorted([float(f"{rates[0] * factor:.2g}") for factor in factors] + [float(rates[0])])

@@ -43,7 +43,9 @@ def places(axes: Axes, lags: Sequence[int]) -> None:
 def over_updates(axes: Axes) -> None:
     """An x axis, still linear, of optimizer updates: whole numbers."""
     axes.set_xlabel("update")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    locator = AutoLocator()
+    locator.set_params(integer=True, min_n_ticks=LEAST)
+    axes.xaxis.set_major_locator(locator)
 
 
 def several_ticks(axes: Axes) -> None:
