@@ -256,7 +256,7 @@ def next_steps(found: Findings, normalized: bool) -> Iterator[Finding]:
             factors, why = (1 / 9, 1 / 3), "find a rate that runs survive"
         around = sorted([float(f"{rates[0] * factor:.2g}") for factor in factors] + [float(rates[0])])
         steps.append(f"--lr {','.join(map(learning_rate, around))} to {why}")
-    if steps:
+    if steps and len(table):
         text = f"Next: run the same grid with {', or with '.join(steps)}."
         yield found.finding(
             NEXT, text, "answers", table, ("staleness", "method", "runner_up", "outcome", "shown_by_twice")
