@@ -19,7 +19,6 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "lab analyze gradients A": ("reading cells", "reading steps", "reading trajectories"),
     "lab analyze prediction A": (*READING, "judging signals"),
     "show A": (*READING, "reading steps"),
-    "show RUN": ("reading cells", "verifying cells"),
     "report A --html O.html": (*READING, "analyzing results", "drawing figures"),
     "results diff A B": (*READING, "comparing methods"),
     "results trace rankings A": (*READING,),
