@@ -93,16 +93,20 @@ def report(
 
 @contextmanager
 def _quick() -> Iterator[None]:
-    """Little is garbage, and texts in Arrow's columns are slower to analyze."""
+    """Little is garbage, texts in Arrow's columns are slower to analyze, and a fork of this process is safe."""
     import pandas as pd
 
-    before = gc.get_threshold()
+    from vcpo_bench.reports.writers import second_process
+
+    before = gc.get_threshold(), second_process.welcome
     gc.set_threshold(50_000)
+    second_process.welcome = True
     try:
         with pd.option_context("mode.string_storage", "python"):
             yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*before[0])
+        second_process.welcome = before[1]
 
 
 def _printed(place: Path, venue: str, *lists: str) -> tuple[Path, Printing]:

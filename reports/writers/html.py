@@ -22,6 +22,7 @@ from vcpo_bench.reports.sections.cell_curves import spark_svg
 from vcpo_bench.reports.sections.cell_pages import CellPage, cell_pages, grouped
 from vcpo_bench.reports.study import Study, open_study
 from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
+from vcpo_bench.reports.writers.second_process import beside
 from vcpo_bench.reports.writers.svg import draw_svg, inline, swatch
 from vcpo_bench.reports.writers.templated import rendered
 
@@ -117,8 +118,9 @@ def _is(kind: type) -> Callable[[object], bool]:
 def _drawn(document: Document) -> list[DrawnSection]:
     """The sections that have something to show: the open ones, then those that are folded."""
     pictures = [block for section in document.sections for block in section.blocks if isinstance(block, Picture)]
-    numbered = enumerate(track(pictures, "drawing figures", len(pictures)))
-    figures = iter([_figure(picture, f"f{index}") for index, picture in numbered])
+    with beside(_narrow, pictures[: len(pictures) * 7 // 8]) as narrow:  # they take longer than the wide ones
+        numbered = enumerate(track(pictures, "drawing figures", len(pictures)))
+        figures = iter([_figure(picture, f"f{index}", narrow) for index, picture in numbered])
     sections = []
     for section in document.sections:
         every = (next(figures) if isinstance(block, Picture) else block for block in section.blocks)
@@ -131,15 +133,18 @@ def _legend(block: _Shown) -> list[str] | None:
     return block.methods if isinstance(block, Figure) else None
 
 
-def _figure(picture: Picture, prefix: str) -> Figure | None:
-    shown, small = draw_svg(picture, SCREEN), draw_svg(picture, NARROW)
+def _narrow(picture: Picture) -> str:
+    drawn = draw_svg(picture, NARROW)
+    return drawn[1] if drawn else ""
+
+
+def _figure(picture: Picture, prefix: str, narrow: Callable[[Picture], str]) -> Figure | None:
+    shown, small = draw_svg(picture, SCREEN), narrow(picture)
     if shown is None:
         return None
     plot, text = shown
-    svgs = (
-        Markup(inline(text, prefix, plot.caption)),
-        Markup(inline(small[1], f"n{prefix}", plot.caption) if small else ""),
-    )
+    small = small and inline(small, f"n{prefix}", plot.caption)
+    svgs = Markup(inline(text, prefix, plot.caption)), Markup(small)
     return Figure(plot.name, plot.caption, *svgs, plot.methods, _json(_data(plot)))
 
 

@@ -19,6 +19,7 @@ from vcpo_bench.reports.plots.catalog import FIGURES, chosen, pictures
 from vcpo_bench.reports.plots.letters import Letters, spell
 from vcpo_bench.reports.plots.method_style import drawing
 from vcpo_bench.reports.study import Study, open_study
+from vcpo_bench.reports.writers.second_process import beside
 from vcpo_bench.reports.writers.svg import lay_out, to_svg
 from vcpo_bench.reports.writers.venues import find_venue, sheets
 
@@ -138,8 +139,12 @@ def write_plot(plot: Plot, folder: Path, letters: Letters, forms: Sequence[str] 
     lay_out(plot.figure)
     image = any(axes.images for axes in plot.figure.axes)
     wanted = [form for form in forms or FORMS if form != "pgf" or not image]
-    with mpl.rc_context({"figure.constrained_layout.use": False}):  # or saving would ask for a layout anew
-        drawn = {form: FORMS[form](plot, letters) for form in wanted}
+    here, there = wanted[::2], wanted[1::2]
+    with (
+        mpl.rc_context({"figure.constrained_layout.use": False}),  # or saving would ask for a layout anew
+        beside(lambda form: FORMS[form](plot, letters), there) as draw,
+    ):
+        drawn = {form: FORMS[form](plot, letters) for form in here} | {form: draw(form) for form in there}
     written = [folder / f"{plot.name}.{form}" for form in wanted]
     for path, form in zip(written, wanted, strict=True):
         write_bytes(path, drawn[form])
