@@ -18,6 +18,8 @@ MOST = 4
 """Comparisons in papers that are shown."""
 KL_PER_TOKEN = 5e-4
 """K3 between sampler and learner that VCPO's curves show at 2,048 tokens (2602.17616)."""
+KL_PER_RESPONSE = 0.12
+"""K3 summed over a response to which `kl-adaptive` steers the step well at 12 to 48 tokens (study kl-target)."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Recommendation:
         earned_lag: The lag of the default run that speaks for it; None: beyond all.
         earned: Rewards there, best first.
         predicted_ess: exp(-2 T KL) at the asked length and `KL_PER_TOKEN`, in (0, 1]; None without a length.
+        kl_target: Target of `kl-adaptive` at the asked length, nats per token; None without a length.
         published: What papers and reports say, one tuple per comparison, the nearest in lag and length first.
     """
 
@@ -56,6 +59,7 @@ class Recommendation:
     earned_lag: int | None
     earned: tuple[Earned, ...]
     predicted_ess: float | None
+    kl_target: float | None
     published: tuple[tuple[Published, ...], ...]
 
     @property
@@ -85,6 +89,7 @@ def advise(lag: int, length: int | None = None) -> Recommendation:
         earned_lag,
         tuple(sorted((row for row in earned() if row.lag == earned_lag), key=lambda row: -row.reward)),
         None if length is None else math.exp(-2 * length * KL_PER_TOKEN),
+        None if length is None else KL_PER_RESPONSE / length,
         _nearest(lag, length),
     )
 

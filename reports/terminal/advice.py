@@ -10,14 +10,14 @@ TUNE = (
     "places (phase study)."
 )
 INSURE = (
-    "If you cannot tune, start low, or steer the step by the KL: vcpo(ess=off)+kl-adaptive(target=0.12/T), T your "
-    "usual tokens. Over learning rates a factor of eight apart steering keeps {steered_over_a_factor_of_eight} of the "
-    "best gain; vcpo, scaled by the ESS, goes from {scaled_over_a_factor_of_eight} over the same ones (shorter "
-    "steps: lags 16 and 64, 12 tokens). For longer responses the target is arithmetic that no run has tried. Measure "
-    "the KL between sampler and trainer at lag 0 first: at a target below half of it the step falls to 1% and stays."
+    "If you cannot tune, steer the step to a KL of 0.12 per response of T tokens: "
+    "vcpo(ess=off)+kl-adaptive(target={target}). Over learning rates a factor of eight apart it keeps {steered} of the "
+    "best gain at 12 tokens and {steered_longer} at 24 and 48, where vcpo, scaled by the ESS, goes from {scaled} and "
+    "from {scaled_longer} (studies shorter-steps and kl-target). Longer responses are untried. Measure the KL between "
+    "sampler and trainer at lag 0 first: at a target below half of it the step falls to 1% and stays."
 )
 SURE = (
-    "How sure: policies of 0.1 M parameters, responses of at most 24 tokens, one learning rate for all methods or the "
+    "How sure: policies of 0.1 M parameters, responses of at most 48 tokens, one learning rate for all methods or the "
     "largest that survives. Tuned, methods lie closer: at lag 16, each at its own rate, seven corrections earned "
     "{kept_at_own_rate} of the synchronous gain (study tuned, two seeds)."
 )
@@ -25,10 +25,11 @@ SURE = (
 
 def advice_text(found: Recommendation, can_tune: bool) -> str:
     """The answer as plain text: what to use and avoid, what it earned, how sure, and what papers report."""
+    target = "0.12/T" if found.kl_target is None else f"{found.kl_target:.2g}"
     blocks = [
         _use(found),
         _earned(found),
-        [one.format(**facts()) for one in (TUNE if can_tune else INSURE, SURE)],
+        [one.format(**facts(), target=target) for one in (TUNE if can_tune else INSURE, SURE)],
         _length(found),
         ["Papers and reports, nearest first:", *(line for rows in found.published for line in _comparison(*rows))],
     ]

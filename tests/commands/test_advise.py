@@ -10,6 +10,7 @@ from command_line import call
 
 from vcpo_bench.analysis.advice import advise
 from vcpo_bench.analysis.advice.tables import facts
+from vcpo_bench.methods import parse_method
 
 
 @pytest.mark.parametrize("lag", [0, 1, 3, 8, 64, 100, 300])
@@ -19,7 +20,7 @@ def test_says_what_is_known_for_any_lag(lag: int) -> None:
     assert said.stdout.startswith(f"Lag {lag}: ")
     for one in (*found.use, *found.avoid, *found.earned, *(row for rows in found.published for row in rows)):
         assert f"    {one.method} " in said.stdout
-    assert facts()["steered_over_a_factor_of_eight"] in said.stdout
+    assert facts()["steered_longer"] in said.stdout
     assert ("no study of ours reaches it" in said.stdout) == (not found.earned)
 
 
@@ -29,10 +30,18 @@ def test_who_can_tune_is_told_in_which_direction() -> None:
     assert "If you cannot tune" not in said
 
 
+def test_the_target_of_the_kl_is_that_of_the_length() -> None:
+    assert "kl-adaptive(target=0.12/T)" in call("advise", "--lag", "8").stdout
+    (target,) = re.findall(r"kl-adaptive\(target=(\S+)\)", call("advise", "--lag", "8", "--length", "2000").stdout)
+    parse_method(f"vcpo(ess=off)+kl-adaptive(target={target})")
+    assert float(target) == pytest.approx(0.12 / 2000)
+
+
 def test_json_has_the_same_facts() -> None:
     found, said = advise(8, 2000), json.loads(call("advise", "--lag", "8", "--length", "2000", "--json").stdout)
     assert [one["method"] for one in said["use"]] == [one.method for one in found.use]
     assert said["predicted_ess"] == found.predicted_ess
+    assert said["kl_target"] * 2000 == pytest.approx(0.12)
     assert len(said["published"]) == len(found.published)
 
 

@@ -38,14 +38,22 @@ def facts() -> str:
     """Single numbers that stand in a sentence."""
     lowest, places = boundaries.lowest_earns_most(pd.read_csv(ROOT / "docs/studies/phase/runs.csv"), seeds=8)
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
-    shorter = pd.read_csv(ROOT / "studies/shorter-steps/tables/runs.csv")
-    shares = boundaries.share_of_best(select(shorter, part="choose"))
-    by_rate = shares.loc[:, 2.83e-4:2.26e-3].T
-    steered, scaled = by_rate["vcpo(ess=off)+kl-adaptive"], by_rate["vcpo"]
-    rows.append(("steered_over_a_factor_of_eight", _ends(steered.min(), steered.max()), "shorter-steps"))
-    rows.append(("scaled_over_a_factor_of_eight", _ends(scaled.max(), scaled.min()), "shorter-steps"))
+    shorter = select(pd.read_csv(ROOT / "studies/shorter-steps/tables/runs.csv"), part="choose")
+    shares = boundaries.share_of_best(shorter).loc[:, 2.83e-4:2.26e-3].T
+    rows += _steered("", shares["vcpo(ess=off)+kl-adaptive"], shares["vcpo"], "shorter-steps")
+    longer = pd.read_csv(ROOT / "studies/kl-target/tables/runs.csv").query("tokens > 20 and 2.8e-4 < lr < 2.3e-3")
+    shares = longer.groupby(["arm", "lr"])["share"].mean()
+    rows += _steered("_longer", shares["0.12 / T"], shares["vcpo"], "kl-target")
     rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
     return _text("name,value,study", rows)
+
+
+def _steered(which: str, steered: pd.Series, scaled: pd.Series, study: str) -> list[tuple[object, ...]]:
+    """Shares of the best gain that are kept over learning rates a factor of eight apart."""
+    return [
+        (f"steered{which}", _ends(steered.min(), steered.max()), study),
+        (f"scaled{which}", _ends(scaled.max(), scaled.min()), study),
+    ]
 
 
 def _kept_at_own_rate(runs: pd.DataFrame) -> str:
