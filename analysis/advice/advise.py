@@ -17,9 +17,9 @@ ON_POLICY = 1
 MOST = 4
 """Comparisons in papers that are shown."""
 KL_PER_TOKEN = 5e-4
-"""K3 between sampler and learner that VCPO's curves show at 2,048 tokens (2602.17616)."""
+"""K3 between sampler and learner that VCPO's curves show with at most 2,048 tokens (2602.17616)."""
 KL_PER_RESPONSE = 0.12
-"""K3 summed over a response to which `kl-adaptive` steers the step well at 12 to 48 tokens (study kl-target)."""
+"""K3 summed over a response to which `kl-adaptive` was steered at 12, 24 and 48 tokens (study kl-target)."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,17 @@ TUNE = (
     "Tune downward, by factors of two: the lowest learning rate that was tried earned most in {lowest_rate_earns_most} "
     "places (phase study)."
 )
-INSURE = (
-    "If you cannot tune, steer the step to a KL of 0.12 per response of T tokens: "
-    "vcpo(ess=off)+kl-adaptive(target={target}). Over learning rates a factor of eight apart it keeps {steered} of the "
-    "best gain at 12 tokens and {steered_longer} at 24 and 48, where vcpo, scaled by the ESS, goes from {scaled} and "
-    "from {scaled_longer} (studies shorter-steps and kl-target). Longer responses are untried. Measure the KL between "
-    "sampler and trainer at lag 0 first: at a target below half of it the step falls to 1% and stays."
+START_LOW = (
+    "If you cannot tune, start low: over rates a factor of eight apart, up to its best one or beyond, vcpo keeps "
+    "{scaled_at_low_rates} of the best gain (24 and 48 tokens, lag 16)."
+)
+STEER = (
+    "If the rate may be far too high, steer the step to a KL of 0.12 per usual response of T tokens: "
+    "vcpo(ess=off)+kl-adaptive(target={target}). From half to 16 times vcpo's best rate it keeps {steered} at 12 "
+    "tokens, {steered_longer} at 24 and 48, and at lag 64 (12 tokens only) {steered_at_64}; vcpo ends below its start "
+    "at the highest of them (studies kl-target and shorter-steps). It is untried above 48 tokens. Where the KL stays "
+    "above twice the target, as at the 0.0005 of VCPO's curves from 480 tokens on, the step falls to 1% in 12 "
+    "updates: measure yours at lag 0 first."
 )
 SURE = (
     "How sure: policies of 0.1 M parameters, responses of at most 48 tokens, one learning rate for all methods or the "
@@ -26,10 +31,11 @@ SURE = (
 def advice_text(found: Recommendation, can_tune: bool) -> str:
     """The answer as plain text: what to use and avoid, what it earned, how sure, and what papers report."""
     target = "0.12/T" if found.kl_target is None else f"{found.kl_target:.2g}"
+    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, STEER]
     blocks = [
         _use(found),
         _earned(found),
-        [one.format(**facts(), target=target) for one in (TUNE if can_tune else INSURE, SURE)],
+        [one.format(**facts(), target=target) for one in (*how, SURE)],
         _length(found),
         ["Papers and reports, nearest first:", *(line for rows in found.published for line in _comparison(*rows))],
     ]
