@@ -75,7 +75,10 @@ def updates_of(
 def reward_range(values: Array) -> RewardRange:
     """The narrowest range that holds these rewards."""
     finite = values[np.isfinite(values)]
-    return next((name for name in REWARD_RANGES if finite.size and lie_in(finite, name)), "any")
+    for name in REWARD_RANGES:
+        if finite.size and lie_in(finite, name):
+            return name
+    return "any"
 
 
 def _mismatch(name: str, series: Series, inputs: Mapping[str, str], reward: RewardRange) -> str:
