@@ -26,7 +26,7 @@ def target_times(results: Results, rewards: NormalizedRewards, targets: Sequence
     evaluation is not enough. Columns: `key`, `target`, `reached`, `updates`, `seconds` (training time only, without
     evaluations; NaN where the steps cannot be read, or have none), `budget` (updates), `trajectories` (consumed by
     then). Where it is not reached, `updates` is the whole budget and `seconds` the time of the whole run: a collapsed
-    run is not merely unobserved.
+    run is not merely unobserved. A cell that ended in an error, which says nothing of its method, is left out.
 
     Args:
         results: The cells.
@@ -35,6 +35,7 @@ def target_times(results: Results, rewards: NormalizedRewards, targets: Sequence
     """
     seconds = _clock(results)
     cells = results.cells.drop_duplicates("key")
+    failed = set(cells["key"][cells["status"] == "error"])
     sizes = cells["prompts"] * cells["responses"]
     plans = dict(zip(cells["key"], zip(cells["steps"], sizes, strict=True), strict=True))
     anchors = rewards.anchors[rewards.anchors["usable"]].set_index("task")[["start", "sync"]].T.to_dict()
@@ -44,7 +45,7 @@ def target_times(results: Results, rewards: NormalizedRewards, targets: Sequence
     rows = []
     for key, run in sorted(spans(table)):
         ends = anchor[key]
-        if ends is None:
+        if ends is None or key in failed:
             continue
         reward = (sampled[run] - ends["start"]) / (ends["sync"] - ends["start"])
         smooth = np.concatenate([[np.nan], (reward[:-1] + reward[1:]) / 2])

@@ -49,6 +49,14 @@ def test_unreached_is_the_whole_budget_even_after_a_collapse(results):
     assert missed["updates"].eq(400).all()
 
 
+def test_a_cell_that_ended_in_an_error_is_left_out(results):
+    before = target_times(results, normalize(results))
+    lost = results.cells["key"][results.cells["method"] == "vcpo"].iloc[0]
+    results.cells.loc[results.cells["key"] == lost, "status"] = "error"
+    after = target_times(results, normalize(results))
+    assert set(before["key"]) - set(after["key"]) == {lost}
+
+
 def test_table_censors_what_was_not_reached(results):
     rewards = normalize(results)
     runs = rewards.table[rewards.table["staleness"] == 16]
