@@ -51,6 +51,9 @@ DECOUPLED = split_expressions(
     "cispo(anchor=proximal,low=0,cap=5)+mis(of=proximal,low=0.5,cap=2),sapo(anchor=proximal)+token-tis(of=proximal),"
     "gspo-token(anchor=proximal)+tis(of=proximal,cap=1.5)"
 )
+for own in own_settings():
+    if own.trainer == "verl":
+        (BYPASSING if "bypass_mode=True" in own.settings else DECOUPLED).append(own.expression)
 
 
 class Evidence:
@@ -184,7 +187,7 @@ def test_verls_own_settings_are_the_method(tmp_path: Path, expression: str) -> N
         assert close(gradient(actor, ranks, micro, "actor/ppo_kl"), whole(found.exact))
 
 
-@pytest.mark.parametrize("expression", DECOUPLED + [own.expression for own in own_settings() if own.trainer == "verl"])
+@pytest.mark.parametrize("expression", DECOUPLED)
 def test_so_are_they_outside_bypass_mode(tmp_path: Path, expression: str) -> None:
     found = recipe(parse_method(expression), "verl", under_lag="of=proximal" in expression)
     assert found.way == "own settings"
