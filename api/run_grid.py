@@ -16,7 +16,7 @@ from vcpo_bench.bench.cells.grid import plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.running import run_grid
 from vcpo_bench.bench.running.options import RunOptions
-from vcpo_bench.bench.running.pool.stacks import stack_size
+from vcpo_bench.bench.running.pool.stacks import check_stack
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import closest
 from vcpo_bench.naming.plugins import load_plugin
@@ -99,9 +99,8 @@ def run(
         device=device,
     )
     workers = run_grid.worker_count(jobs, device, spec.parts.sampler)
-    options = RunOptions(
-        Path(out), workers, plugins=files, make_observer=StopOnAlarm, stack=stack_size(str(stack), device)
-    )
+    check_stack(str(stack))
+    options = RunOptions(Path(out), workers, plugins=files, make_observer=StopOnAlarm, stack=str(stack))
     view = make_view(quiet, PlainConsole())
     try:
         with _script_kept_from_workers():

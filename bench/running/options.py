@@ -23,7 +23,7 @@ class RunOptions:
         keep_every: Keep a numbered checkpoint every so many updates; 0: none.
         plugins: Plug-in files, loaded by every worker.
         make_observer: Makes the observer of a cell that may be stopped early.
-        stack: Cells trained as one stack by the local launcher; 0: each alone.
+        stack: Most cells that the local launcher trains as one stack, `auto` or `off`.
         check: Called before anything is written that only the command which plans the folder may write, or submitted;
             raises `UsageError` if that is no longer this one.
     """
@@ -34,7 +34,7 @@ class RunOptions:
     keep_every: int = 0
     plugins: tuple[Path, ...] = ()
     make_observer: ObserverFactory | None = None
-    stack: int = 0
+    stack: str = "off"
     check: Callable[[], object] = field(default=lambda: None, compare=False)
 
     def cell_jobs(self, groups: Iterable[Sequence[PlannedCell]]) -> list[CellJob]:

@@ -15,7 +15,7 @@ from vcpo_bench.bench.stack.network import StackedNetwork
 from vcpo_bench.bench.stack.norms import StackedNorms
 from vcpo_bench.bench.stack.scoring import StackedScores, score
 from vcpo_bench.bench.stack.weights import StackedWeights
-from vcpo_bench.bench.training.backward import constant_rows, send_backward
+from vcpo_bench.bench.training.backward import backward_through, constant_rows, send_backward
 from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.methods import Update
 
@@ -65,7 +65,7 @@ def send_backward_all(scores: StackedScores, answers: Sequence[Answer]) -> None:
     if bonus:
         outputs.append(scores.differentiable_entropy(list(bonus)))
         gradients.append(-torch.stack(list(bonus.values())))
-    torch.autograd.backward(outputs, gradients)
+    backward_through(outputs, gradients)
 
 
 class NormPasses:

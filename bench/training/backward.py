@@ -34,7 +34,11 @@ def terms_of_loss(scores: TokenScores, update: Update, rows: slice | Tensor) -> 
 
 def send_backward(scores: TokenScores, update: Update, rows: slice | Tensor) -> None:
     """Backward pass of that loss; arguments as `terms_of_loss`."""
-    outputs, gradients = terms_of_loss(scores, update, rows)
+    backward_through(*terms_of_loss(scores, update, rows))
+
+
+def backward_through(outputs: list[Tensor], gradients: list[Tensor]) -> None:
+    """Backward pass from the gradients of some outputs."""
     if len(outputs) == 1:  # the same derivatives; given to PyTorch they would have it import sympy, for 0.8 s
         outputs, gradients = [(outputs[0] * gradients[0]).sum()], []
     torch.autograd.backward(outputs, gradients or None)

@@ -62,17 +62,10 @@ def scheduled_count(jobs: int) -> int:
     return jobs
 
 
-def stack_count(stack: str, device: str, place: Launcher) -> int:
-    """Most cells of a stack, by `--stack`; 0: each trains alone.
+def check_stacking(stack: str, place: Launcher) -> None:
+    """Raise `UsageError` for a `--stack` that is no legal number, or where each cell gets a job of its own."""
+    from vcpo_bench.bench.running.pool.stacks import check_stack
 
-    Raises:
-        UsageError: It is no legal number, or the launcher gives each cell a job of its own.
-    """
-    from vcpo_bench.bench.running.pool.stacks import stack_size
-
-    size = stack_size(stack, device)
-    if place.here:
-        return size
-    if stack != "auto" and size:
+    check_stack(stack)
+    if stack.isdecimal() and not place.here:
         raise UsageError(f"--stack {stack}: --launcher {place.name} gives each cell a job of its own; drop --stack")
-    return 0

@@ -164,7 +164,7 @@ class ExecutionOptions:
         option(
             EXECUTION,
             "N",
-            "Cells trained as one stack: auto (on a GPU), off, or a number. Results do not depend on it.",
+            "Most cells trained as one stack: auto, off, or a number. Results do not depend on it.",
         ),
     ] = "auto"
     url: Annotated[

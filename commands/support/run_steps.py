@@ -83,7 +83,7 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     from vcpo_bench.bench.running.options import RunOptions
     from vcpo_bench.bench.running.pool.memory import memory_warning
     from vcpo_bench.bench.running.run_grid import worker_count
-    from vcpo_bench.commands.support.launching import scheduled_count, stack_count
+    from vcpo_bench.commands.support.launching import check_stacking, scheduled_count
 
     cells, device, place = plan_grid(spec), spec.device, means.place
     _warn(spec.warnings())
@@ -94,10 +94,10 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     workers = worker_count(how.jobs, device, spec.parts.sampler) if here else scheduled_count(how.jobs)
     if place.here and not how.jobs:
         workers = max(1, workers // trainer.ranks)
-    stack = stack_count(how.stack, device, place)
+    check_stacking(how.stack, place)
     crowd = min(workers, len(cells)) if here and device == "cpu" else 0
     _warn(filter(None, [memory_warning(crowd, spec.parsed_regimes)]))
-    options = RunOptions(how.out, workers, how.wait, means.keep_every, means.plugins, StopOnAlarm, stack)
+    options = RunOptions(how.out, workers, how.wait, means.keep_every, means.plugins, StopOnAlarm, how.stack)
     return PlannedRun(spec, cells, options, means)
 
 

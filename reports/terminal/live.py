@@ -71,13 +71,13 @@ class PlainView(View):
 
     def started(self, key: str, label: str, steps: int) -> None:
         """Print that a cell has started."""
-        self._state.started(key, label, steps, self._clock())
+        self._state.started(key, label, steps)
         self._line(f"started   {label} ({steps} updates)")
 
     def progress(self, key: str, step: int, reward: float, ess: float) -> None:
         """Record the progress, and print a summary if the last one is old enough."""
-        self._state.progressed(key, step, reward, ess)
         now = self._clock()
+        self._state.progressed(key, step, reward, ess, now)
         if now - self._last_summary >= SUMMARY_SECONDS:
             self._last_summary, before = now, self._summary
             self._summary = self._state.summary(now)
@@ -124,12 +124,12 @@ class LiveView(View):
 
     def started(self, key: str, label: str, steps: int) -> None:
         """Add the cell's row."""
-        self._state.started(key, label, steps, self._clock())
+        self._state.started(key, label, steps)
         self._draw()
 
     def progress(self, key: str, step: int, reward: float, ess: float) -> None:
         """Update the cell's row, at most five times per second."""
-        self._state.progressed(key, step, reward, ess)
+        self._state.progressed(key, step, reward, ess, self._clock())
         if self._clock() - self._last_drawn >= REFRESH_SECONDS:
             self._draw()
 
@@ -163,12 +163,16 @@ class LiveView(View):
         table.add_column("", width=BAR_WIDTH)
         for heading, width in (("step", 9), ("reward", 6), ("ESS", 5)):
             table.add_column(heading, justify="right", min_width=width, no_wrap=True)
-        for cell in self._state.running.values():
+        running = list(self._state.running.values())
+        shown = max(self._console.height - 4, 1)
+        for cell in running[:shown]:
             bar = ProgressBar(total=max(cell.steps, 1), completed=cell.step, width=BAR_WIDTH)
             steps = f"{cell.step}/{cell.steps}"
             table.add_row(Text(cell.label, overflow="ellipsis"), bar, steps, _number(cell.reward), _number(cell.ess))
+        if more := len(running[shown:]):
+            table.add_row(f"and {more} more")
         summary = Text(self._state.summary(self._clock()), style="bold")
-        return Group(table, summary) if self._state.running else summary
+        return Group(table, summary) if running else summary
 
     def _draw(self) -> None:
         self._last_drawn = self._clock()

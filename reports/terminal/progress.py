@@ -20,20 +20,20 @@ class RunningCell:
     Attributes:
         label: What the user sees.
         steps: Updates in all.
-        began: Time at which it started, in seconds.
         step: Updates done.
         reward: Latest sampled reward.
         ess: Latest ESS ratio, 0 to 1.
-        first_step: Updates already done at its first event: more than 0 for a resumed cell.
+        first_step: Updates done at its first event: more than 0 for a resumed cell.
+        moved: Time of that event, by which libraries are loaded.
     """
 
     label: str
     steps: int
-    began: float
     step: int = 0
     reward: float = math.nan
     ess: float = math.nan
     first_step: int | None = None
+    moved: float = 0.0
 
     @property
     def fraction(self) -> float:
@@ -58,19 +58,19 @@ class GridProgress:
         self.labels = dict(cells)
         self.already_done = already_done
 
-    def started(self, key: str, label: str, steps: int, now: float) -> None:
-        """A cell started at time `now`."""
+    def started(self, key: str, label: str, steps: int) -> None:
+        """A cell started."""
         self.labels[key] = label
-        self.running[key] = RunningCell(label, steps, now)
+        self.running[key] = RunningCell(label, steps)
         self.most_running = max(self.most_running, len(self.running))
 
-    def progressed(self, key: str, step: int, reward: float, ess: float) -> None:
-        """A running cell has finished `step` updates; events of unknown cells are ignored."""
+    def progressed(self, key: str, step: int, reward: float, ess: float, now: float) -> None:
+        """A running cell has finished `step` updates at time `now`; events of unknown cells are ignored."""
         cell = self.running.get(key)
         if cell is None:
             return
         if cell.first_step is None:
-            cell.first_step = step
+            cell.first_step, cell.moved = step, now
         cell.step, cell.reward, cell.ess = step, reward, ess
 
     def finished(self, key: str, status: str, seconds: float) -> None:
@@ -127,12 +127,12 @@ class GridProgress:
         return f" ({shown})" if shown else ""
 
     def _extrapolated(self, now: float) -> list[float]:
-        # A resumed cell starts above step 0: only the updates done since then count.
+        # only the updates after the first event count: a resumed cell starts above step 0
         costs = []
         for cell in self.running.values():
             steps = cell.step - (cell.first_step or 0)
             if steps > 0:
-                costs.append((now - cell.began) * cell.steps / steps)
+                costs.append((now - cell.moved) * cell.steps / steps)
         return costs
 
     def summary(self, now: float) -> str:

@@ -11,7 +11,7 @@ from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.catalog import LAUNCHERS
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.running.schedulers.scheduled import ScheduledLauncher
-from vcpo_bench.commands.support.launching import read_launcher, stack_count
+from vcpo_bench.commands.support.launching import check_stacking, read_launcher
 from vcpo_bench.errors import UsageError
 
 SMALL = ("--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "2", "--task", "walk-eos")
@@ -80,9 +80,10 @@ def test_the_scheduler_chooses_the_gpu() -> None:
 def test_a_stack_is_for_this_machine_only() -> None:
     ray, local = read_launcher("ray", None), read_launcher("local", None)
     with pytest.raises(UsageError, match="--stack 8: --launcher ray gives each cell a job of its own; drop --stack"):
-        stack_count("8", "cpu", ray)
-    assert [stack_count(asked, "cuda", ray) for asked in ("auto", "off")] == [0, 0]
-    assert [stack_count(asked, "cpu", local) for asked in ("auto", "off", "8")] == [0, 0, 8]
+        check_stacking("8", ray)
+    for asked in ("auto", "off"):
+        check_stacking(asked, ray)
+    check_stacking("8", local)
 
 
 def test_a_job_script_runs_one_cell(tmp_path: Path) -> None:

@@ -30,6 +30,6 @@ class Local(Launcher):
         """Run cells in a pool of `options.jobs` processes, in an order in which none waits for another."""
         failed = 0
         for wave in waves(cells):
-            groups = stacks(wave, options.stack, observer.message) if options.stack else [(cell,) for cell in wave]
+            groups = stacks(wave, options.stack, options.jobs, observer.message)
             failed += run_jobs(options.cell_jobs(groups), options.jobs, observer)
         return failed

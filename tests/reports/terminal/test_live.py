@@ -29,7 +29,7 @@ class Clock:
 
 
 def console(terminal: bool = False, width: int = 80) -> Console:
-    return Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None)
+    return Console(file=io.StringIO(), force_terminal=terminal, width=width, height=25, color_system=None)
 
 
 def text_of(target: Console) -> str:
@@ -41,7 +41,7 @@ def test_counts_add_up_and_only_errors_are_failures() -> None:
     state = GridProgress()
     state.begin([(key, key) for key in "abcdef"], already_done=4)
     for key in "abcd":
-        state.started(key, key, 10, now=0.0)
+        state.started(key, key, 10)
     state.finished("a", "completed", 5.0)
     state.finished("b", "nan", 5.0)
     state.finished("c", "error", 1.0)
@@ -53,21 +53,21 @@ def test_time_left_is_the_mean_cost_of_ended_cells_over_the_workers() -> None:
     state = GridProgress()
     state.begin([(key, key) for key in "abcdef"], already_done=0)
     assert state.seconds_left(0.0) is None
-    state.started("a", "a", 100, now=0.0)
-    state.started("b", "b", 100, now=0.0)
+    state.started("a", "a", 100)
+    state.started("b", "b", 100)
     assert state.seconds_left(5.0) is None, "nothing has moved yet"
     state.finished("a", "completed", 30.0)
-    state.progressed("b", 50, 0.1, 0.9)
+    state.progressed("b", 50, 0.1, 0.9, now=15.0)
     assert state.seconds_left(15.0) == pytest.approx(30.0 * (4 + 0.5) / 2)
 
 
 def test_before_the_first_end_running_cells_are_extrapolated_from_where_they_were_resumed() -> None:
     state = GridProgress()
     state.begin([("a", "a")], already_done=0)
-    state.started("a", "a", 300, now=0.0)
-    state.progressed("a", 200, 0.1, 0.9)
-    state.progressed("a", 250, 0.1, 0.9)
-    assert state.seconds_left(10.0) == pytest.approx(10.0 * 300 / 50 * 50 / 300)
+    state.started("a", "a", 300)
+    state.progressed("a", 200, 0.1, 0.9, now=8.0)
+    state.progressed("a", 250, 0.1, 0.9, now=10.0)
+    assert state.seconds_left(10.0) == pytest.approx(2.0 * 300 / 50 * 50 / 300)
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(8.2, "8 s"), (89, "89 s"), (180, "3 min"), (7500, "2 h 05 min")])
@@ -127,6 +127,21 @@ def test_live_view_fits_a_narrow_terminal() -> None:
     paper.print(view.render())
     assert max(len(line) for line in text_of(paper).splitlines()) <= 60
     assert "0/300" in text_of(paper)
+
+
+def test_live_view_of_a_stack_leaves_room_for_the_state_of_the_grid() -> None:
+    target = console(terminal=True)
+    view = LiveView(target, Clock())
+    view.begin([(str(number), f"cell {number}") for number in range(128)], already_done=0)
+    for number in range(128):
+        view.started(str(number), f"cell {number}", 300)
+    paper = console()
+    paper.print(view.render())
+    view.close()
+    lines = text_of(paper).splitlines()
+    assert len(lines) < 25
+    assert lines[-2].split() == ["and", "107", "more"]
+    assert lines[-1] == "0 of 128 cells done, 128 running"
 
 
 def test_live_view_redraws_at_most_a_few_times_per_second() -> None:

@@ -19,7 +19,7 @@ from vcpo_bench.bench.running.cell import run_cell as alone
 from vcpo_bench.bench.running.cell.run_stack import run_stack
 from vcpo_bench.bench.running.cell_job import CellJob
 from vcpo_bench.bench.running.pool.pool import run_jobs
-from vcpo_bench.bench.running.pool.stacks import GPU_STACK, stack_size, stacks
+from vcpo_bench.bench.running.pool.stacks import check_stack, stacks
 from vcpo_bench.bench.stack.stack import Advanced, Stack
 from vcpo_bench.errors import UsageError
 from vcpo_bench.files import claims
@@ -242,15 +242,33 @@ def test_which_cells_are_stacked_and_why_others_are_not() -> None:
         planned(cell("clip", record="full")),
         planned(cell("clip", model="tiny@0")),
     ]
-    parts = stacks([*small(5), planned(cell("clip", task="walk")), planned(cell("vcpo")), *lone], 3, said.append)
+    parts = stacks([*small(5), planned(cell("clip", task="walk")), planned(cell("vcpo")), *lone], "3", 1, said.append)
     assert sorted(map(len, parts)) == [1] * 6 + [2, 3]
     assert len(said) == len(lone)
     assert said[0] == "1 cell runs alone, not in a stack: the regime inflight does not draw whole batches as planned"
 
 
-def test_the_size_of_a_stack() -> None:
-    assert [stack_size(asked, "cpu") for asked in ("auto", "off", "32")] == [0, 0, 32]
-    assert stack_size("auto", "cuda:1") == GPU_STACK
+@pytest.mark.parametrize(
+    ("cells", "jobs", "sizes"),
+    [
+        ([cell("clip", seed=seed, prompts=8, responses=8) for seed in range(60)], 2, [10] * 6),  # 3 for each worker
+        ([cell("clip", seed=seed) for seed in range(5)], 4, [1, 1, 1, 2]),
+        ([cell("clip", seed=seed) for seed in range(3)], 8, [1] * 3),
+        ([cell("clip", seed=seed, prompts=128) for seed in range(3)], 1, [1] * 3),  # large products gain nothing
+        ([cell("clip", seed=seed, device="cuda") for seed in range(130)], 2, [65, 65]),
+        ([cell("clip", model="tiny@0")] * 3, 1, [1] * 3),
+    ],
+)
+def test_how_cells_are_stacked_unless_asked(cells: list[CellConfig], jobs: int, sizes: list[int]) -> None:
+    said: list[str] = []
+    parts = stacks([planned(each) for each in cells], "auto", jobs, said.append)
+    assert sorted(map(len, parts)) == sizes
+    assert not said
+
+
+def test_what_stacks_can_be_asked_for() -> None:
+    for asked in ("auto", "off", "32"):
+        check_stack(asked)
     for wrong in ("1", "0", "many", "-3"):
         with pytest.raises(UsageError, match=f"--stack {wrong}: give a number of cells from 2 on, auto or off"):
-            stack_size(wrong, "cpu")
+            check_stack(wrong)
