@@ -14,7 +14,7 @@ from vcpo_bench.analysis.final_reward import LAST
 from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.records import SYNCHRONOUS
 from vcpo_bench.reports.document import Block, Table, TableCell
-from vcpo_bench.reports.formatting import MISSING, interval, rate
+from vcpo_bench.reports.formatting import MISSING, fixed, interval, rate
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.report_section import ReportSection
 from vcpo_bench.reports.sections.analysis_blocks import statements
@@ -94,6 +94,7 @@ def _rewards(study: Study, ledger: Ledger, line: _Line) -> list[TableCell]:
             table="evals",
             columns=("step", "sampled_reward"),
             rows=[int(one) for key in line.scored["key"] for one in choose(study.evals[key])],
+            text=fixed(line.row[name]),
         )
         low, high = line.row[f"{name}_low"], line.row[f"{name}_high"]
         entries += [TableCell(value.text, value, value.value), TableCell(interval(low, high), sort=high - low)]
