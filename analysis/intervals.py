@@ -92,8 +92,8 @@ def stratified_t(
         widen: Factor for the standard error, where values are known not to be independent.
 
     Returns:
-        Estimate, low, high, p; the last three are NaN where a stratum has a single value. Where n values are all the
-        same, p is that of flipping their signs, 2^(1 - n).
+        Estimate, low, high, p; the last three are NaN where a stratum has a single value. Where no stratum has any
+        spread, p is that of flipping signs, since the t test would be certain of anything.
     """
     kept = [values for values in map(_finite, strata) if values.size]
     if not kept:
@@ -103,8 +103,8 @@ def stratified_t(
         return (mean, float("nan"), float("nan"), float("nan"))
     squared = np.array([values.var(ddof=1) / values.size for values in kept])
     error = float(widen * np.sqrt(squared.sum()) / len(kept))
-    if error == 0:
-        return (mean, mean, mean, 1.0 if abs(mean) <= EQUAL else 2.0 ** (1 - sum(values.size for values in kept)))
+    if error <= EQUAL:
+        return (mean, mean, mean, sign_flip(np.concatenate(kept)))
     share = squared / squared.sum()
     degrees = 1 / sum(one**2 / (values.size - 1) for one, values in zip(share, kept, strict=True))
     half = float(scipy.special.stdtrit(degrees, 0.5 + level / 2) * error)

@@ -69,7 +69,7 @@ def run(
         device: `cpu`, `cuda` or `cuda:N`.
         out: Results folder.
         jobs: Worker processes; 0: one per CPU core or GPU.
-        stack: Cells trained as one stack: `auto`, `off` or a number.
+        stack: Most cells trained as one stack: `auto`, `off` or a number.
         plugins: Python files with methods, tasks, regimes or samplers of your own.
         quiet: Show no progress.
         settings: What all cells share, named as the flags of `vcpo-bench run` with underscores: `steps`, `prompts`,

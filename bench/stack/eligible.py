@@ -5,12 +5,15 @@ from __future__ import annotations
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.regimes.regime import ROUNDINGS
 from vcpo_bench.bench.tasks import TokenTask
+from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 
 
 def why_not_stacked(config: CellConfig) -> str:
     """Why a cell cannot be stacked, in a few words; empty: it can."""
     if config.model:
         return "language models are not stacked"
+    if isinstance(config.parts.trainer, OutsideTrainer):
+        return "its trainer trains in processes of its own"
     if not config.parts.policy.stacked:
         return f"the policy {config.parts.policy.name} has no stacked form"
     if isinstance(task := config.parts.task, TokenTask) and task.environment is not None:

@@ -127,10 +127,9 @@ class GridProgress:
         return f" ({shown})" if shown else ""
 
     def _extrapolated(self, now: float) -> list[float]:
-        # only the updates after the first event count: a resumed cell starts above step 0
         costs = []
         for cell in self.running.values():
-            steps = cell.step - (cell.first_step or 0)
+            steps = 0 if cell.first_step is None else cell.step - cell.first_step
             if steps > 0:
                 costs.append((now - cell.moved) * cell.steps / steps)
         return costs

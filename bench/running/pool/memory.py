@@ -8,8 +8,8 @@ from pathlib import Path
 
 from vcpo_bench.bench.regimes import Regime
 
-WORKER_GIB = 0.35
-"""Memory of a worker, or of a sampler process beside it, that trains the built-in tiny policy: mostly torch itself."""
+WORKER_GIB = 0.6
+"""Memory of a worker that trains a stack of ten cells of the built-in tiny policy: mostly torch itself."""
 
 
 def memory_warning(workers: int, regimes: Iterable[Regime]) -> str:

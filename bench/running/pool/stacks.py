@@ -11,7 +11,9 @@ from vcpo_bench.errors import UsageError
 GPU_STACK = 128
 """Cells of a stack on a GPU with `--stack auto`: about 25 MB each while a cell of `chain` trains."""
 CPU_ROWS = 768
-"""Responses of an update, of all cells of a stack together, on a CPU with `--stack auto`: more gain nothing."""
+"""Responses of an update, of all cells of a stack together, on a CPU with `--stack auto` (docs/benchmarks/stack.md)."""
+CPU_STACK = 32
+"""Most cells of a stack there, because they are evaluated together."""
 
 
 def check_stack(asked: str) -> None:
@@ -28,7 +30,7 @@ def stacks(
     Args:
         cells: The cells, the longest first.
         asked: Most cells of a stack, `off`, or `auto`: what pays on the device of the cells.
-        jobs: Worker processes. On a CPU `auto` gives each as many stacks.
+        jobs: Worker processes. On a CPU `auto` gives each the same number of stacks.
         say: Receives one line for each reason that keeps cells alone, but on a CPU where nobody asked for stacks.
     """
     if asked == "off":
@@ -45,7 +47,7 @@ def stacks(
             say(f"{len(those)} cell{'s run' if len(those) > 1 else ' runs'} alone, not in a stack: {reason}")
     together = [part for group in shapes.values() for part in _parts(group, asked, jobs)]
     together += [(cell,) for those in alone.values() for cell in those]
-    return sorted(together, key=lambda part: -max(cell.cost for cell in part))
+    return sorted(together, key=lambda part: -sum(cell.cost for cell in part))
 
 
 def _parts(group: Sequence[PlannedCell], asked: str, jobs: int) -> list[tuple[PlannedCell, ...]]:
@@ -55,6 +57,6 @@ def _parts(group: Sequence[PlannedCell], asked: str, jobs: int) -> list[tuple[Pl
     elif config.device != "cpu":
         size = GPU_STACK
     else:
-        size, step = max(1, CPU_ROWS // (config.prompts * config.responses)), jobs
+        size, step = max(1, min(CPU_STACK, CPU_ROWS // (config.prompts * config.responses))), jobs
     count = min(len(group), step * -(-len(group) // (size * step)))
     return [tuple(group[part::count]) for part in range(count)]

@@ -19,6 +19,7 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import status_of
 from vcpo_bench.bench.python_processes import SAFE_PATH
 from vcpo_bench.bench.running.cell.run_cell import run_cell
+from vcpo_bench.bench.stack.eligible import why_not_stacked
 from vcpo_bench.bench.trainers.catalog import TRAINERS, OutsideTrainer
 from vcpo_bench.bench.trainers.job import FOLLOWS, Progress, TrainerJob
 from vcpo_bench.bench.training.build import build_trainer
@@ -82,6 +83,11 @@ def run(cell: PlannedCell, cells: Path, keep_every: int = 0) -> list[tuple[Any, 
 
 def said(events: list[tuple[Any, ...]]) -> list[str]:
     return [str(event[1]) for event in events if event[0] == "message"]
+
+
+def test_they_are_not_stacked() -> None:
+    assert why_not_stacked(planned("stand-in").config) == "its trainer trains in processes of its own"
+    assert not why_not_stacked(planned("own").config)
 
 
 def test_a_cell_ends_with_the_tables_and_checkpoints_of_its_processes(tmp_path: Path) -> None:
