@@ -25,7 +25,7 @@ def memory_warning(workers: int, regimes: Iterable[Regime]) -> str:
         return ""
     room = "" if free is None else f", and {free:.1f} GiB are available"
     return (
-        f"--jobs {workers}: {cores} CPU cores; the workers take at least {needed:.1f} GiB of memory{room}. Where "
+        f"--jobs {workers}: {cores} CPU cores; the workers take about {needed:.1f} GiB of memory{room}. Where "
         "memory runs out, the system kills workers"
     )
 

@@ -23,13 +23,13 @@ def test_what_fits_is_not_mentioned(machine: pytest.MonkeyPatch) -> None:
 
 def test_too_many_for_the_cores(machine: pytest.MonkeyPatch) -> None:
     assert memory_warning(64, [REGIMES.parse("fifo")]).startswith(
-        "--jobs 64: 8 CPU cores; the workers take at least 38.4 GiB of memory, and 5.0 GiB are available"
+        "--jobs 64: 8 CPU cores; the workers take about 38.4 GiB of memory, and 5.0 GiB are available"
     )
 
 
 def test_sampler_processes_count(machine: pytest.MonkeyPatch) -> None:
     assert memory_warning(8, [REGIMES.parse("fifo"), REGIMES.parse("async")]).startswith(
-        "--jobs 8: 8 CPU cores; the workers take at least 9.6 GiB"
+        "--jobs 8: 8 CPU cores; the workers take about 9.6 GiB"
     )
     machine.setattr(memory, "available_gib", lambda: None)
     assert memory_warning(8, [REGIMES.parse("async")]) == ""
