@@ -10,6 +10,9 @@ from vcpo_bench.records.diagnostic import Diagnostic, MethodMetric
 from vcpo_bench.records.pareto_shape import pareto_k
 from vcpo_bench.records.step_facts import PERCENTS, Floats, StepFacts
 
+CLIP = 0.2
+"""Distance of a token ratio from 1 that PPO's usual bounds allow."""
+
 
 def kish_ess_ratio(log_weights: Floats) -> float:
     """Kish effective sample size over n, (sum w)^2 / (n sum w^2), in log space.
@@ -24,6 +27,12 @@ def kish_ess_ratio(log_weights: Floats) -> float:
         return float("nan")
     weights = np.exp(log_weights - log_weights.max())
     return float(weights.sum() ** 2 / (weights.size * np.square(weights).sum()))
+
+
+def _outside_clip(facts: StepFacts) -> float:
+    """PPO removes the gradient of those among them whose advantage would move them further out."""
+    ratio = facts.log_ratio[facts.mask]
+    return float(((ratio < np.log(1 - CLIP)) | (ratio > np.log(1 + CLIP))).mean())
 
 
 def _quantile(percent: int, facts: StepFacts) -> float:
@@ -74,6 +83,14 @@ COLUMNS = (
         level="diagnostics",
         label="token ESS ratio",
         log_axis=True,
+    ),
+    Diagnostic(
+        "share_outside_clip",
+        "0..1",
+        "share of tokens whose ratio pi / mu is outside 0.8 to 1.2, PPO's usual bounds, for any method",
+        _outside_clip,
+        level="diagnostics",
+        label="tokens outside 0.8 to 1.2",
     ),
     Diagnostic(  # of one update: mostly noise and prior for a few dozen trajectories
         "pareto_khat",

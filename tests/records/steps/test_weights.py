@@ -45,6 +45,12 @@ def test_masked_tokens_do_not_count_whatever_they_hold(facts: Facts, value: Valu
     assert value("length_mean", seen) == 1.5
 
 
+def test_the_share_outside_the_clip_counts_tokens_on_both_sides(facts: Facts, value: Value) -> None:
+    mask = np.array([[True, True, True], [True, True, False]])
+    seen = facts(np.log([[0.79, 0.81, 1.19], [1.21, 1.0, 5.0]]), mask=mask)
+    assert value("share_outside_clip", seen) == pytest.approx(2 / 5)
+
+
 def test_quantiles_are_those_of_the_sequence_weights(facts: Facts, value: Value) -> None:
     seen = facts(np.arange(0.0, 101.0)[:, None])
     assert [value(f"log_weight_q{q:02}", seen) for q in (5, 25, 50, 75, 95)] == pytest.approx([5, 25, 50, 75, 95])
