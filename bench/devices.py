@@ -30,6 +30,14 @@ def checked_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def multiplies_bfloat16(device: str) -> bool:
+    """Whether the device has instructions for products of bfloat16: a CPU without them takes up to forty times float32."""
+    if not device.startswith("cpu"):
+        return True
+    found = torch.cpu.get_capabilities()
+    return any(found.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+
+
 def _no_driver() -> bool:
     """Whether no GPU can be there, which is known without waiting for torch."""
     if "torch" in sys.modules or not sys.platform.startswith("linux"):

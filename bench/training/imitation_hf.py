@@ -13,7 +13,7 @@ import torch
 
 from vcpo_bench import __version__
 from vcpo_bench.bench.cells.model_source import ORIGIN_FILE, model_folder
-from vcpo_bench.bench.devices import checked_device
+from vcpo_bench.bench.devices import checked_device, multiplies_bfloat16
 from vcpo_bench.bench.policies.hf.create import new_model
 from vcpo_bench.bench.policies.hf.loading import check_context, read_network, read_tokenizer
 from vcpo_bench.bench.policies.hf.policy import CausalPolicy
@@ -91,7 +91,9 @@ def warm_up_model(
         network, tokenizer = read_network(folder), read_tokenizer(folder)
     bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
-    dtype = torch.float32 if new else torch.bfloat16  # which takes half the time where there is much to multiply
+    dtype = (
+        torch.bfloat16 if not new and multiplies_bfloat16(device) else torch.float32
+    )  # half the time, or forty times it
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad, dtype)
     parameters = sum(p.numel() for p in policy.parameters())
     state = WarmupState(out / STATE_FILE, {"task": bound.canonical, "from": model or new, "seed": seed})

@@ -31,7 +31,7 @@ def pack(folder: Path) -> Path:
         else:
             packed[name] = weight.float()
     out = folder.with_name(f"{folder.name}.start")
-    with tarfile.open(out, "w:gz") as archive:
+    with tarfile.open(out, "w:gz", compresslevel=1) as archive:  # bytes of weights hardly compress
         data = save(packed)
         facts = tarfile.TarInfo(PACKED)
         facts.size = len(data)

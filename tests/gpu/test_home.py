@@ -121,7 +121,7 @@ def test_a_start_is_the_same_on_every_machine(tmp_path: Path) -> None:
 def test_cells_of_a_study_are_the_same_on_every_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left to free memory, the size of a pass, which is part of a cell's key, was another on a GPU of 80 GB."""
     asked: list[object] = []
-    monkeypatch.setattr(study, "_carried", lambda work, name: work / name)
+    monkeypatch.setattr(study, "_start", lambda setup, name, task: setup.work / name)
     monkeypatch.setattr(study, "run_grid", lambda setup, results, summarize, *flags: asked.extend(flags) or {})
     study.train(kit.Setup("cuda", False, tmp_path, lambda: 60.0), **stages.STAGES[7][0].arguments)
     assert asked[asked.index("--micro-tokens") + 1] == 8192

@@ -22,7 +22,7 @@ def train(setup: Setup) -> Result:
     size = setup.pick((*full, "--max-response", 64, "--eval-prompts", 64), (*tiny, "--eval-prompts", 4))
     grid = ("--methods", setup.pick("vcpo,clip,vespo", "clip"), "--staleness", setup.pick("1,16,128", "1"))
     how = ("--sampler", "graph", "--dtype", "bfloat16", "--lr", "1e-5", "--device", setup.device)
-    rest = ("--seeds", 1, "--controls", "--jobs", setup.pick(4, 1), "--model", setup.pick(_weights, small_model)(setup))
+    rest = ("--seeds", 1, "--controls", "--jobs", setup.pick(4, 1), "--model", setup.pick(weights, small_model)(setup))
     return run_grid(setup, setup.work / "studies" / "readme", cell_table, *grid, *size, *how, *rest)
 
 
@@ -35,7 +35,7 @@ def small_model(setup: Setup) -> Path:
     return folder
 
 
-def _weights(setup: Setup) -> Path:
+def weights(setup: Setup) -> Path:
     """The GGUF file of SmolLM2, of the parts that were carried here.
 
     Raises:

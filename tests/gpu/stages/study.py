@@ -7,11 +7,11 @@ from typing import Any
 
 import start
 import yaml
-from kit import Result, Setup, Unfinished
-from verbs import run_grid
+from kit import Result, Setup
+from verbs import call, run_grid
 
 from stages.cells import cell_table
-from stages.readme import EASY, small_model
+from stages.readme import EASY, MARK, small_model, weights
 
 STUDIES = Path(__file__).parents[3] / "studies"
 PASS = 8192
@@ -19,9 +19,9 @@ PASS = 8192
 
 
 def train(setup: Setup, study: str, grid: str) -> Result:
-    """One of the design's presets, drawn with graphs, from the start that was carried."""
+    """One of the design's presets, drawn with graphs, from the start that was carried, or is made here."""
     preset: dict[str, Any] = yaml.safe_load((STUDIES / study / "design.yaml").read_text())["preset"][grid]
-    model = small_model(setup) if setup.tiny else _carried(setup.work, preset["model"])
+    model = small_model(setup) if setup.tiny else _start(setup, preset["model"], preset["task"])
     file = setup.work / f"{study}-{grid}.yaml"
     file.write_text(yaml.safe_dump(preset))
     tiny = ("--task", EASY, "--steps", 2, "--prompts", 2, "--responses", 2, "--eval-prompts", 4, "--methods", "clip")
@@ -31,13 +31,17 @@ def train(setup: Setup, study: str, grid: str) -> Result:
     return run_grid(setup, results, cell_table, "--config", file, "--model", model, *where, *less)
 
 
-def _carried(work: Path, name: str) -> Path:
-    """The start model, of the parts that were carried here.
+def _start(setup: Setup, name: str, task: str) -> Path:
+    """The start model, from its packed form, in which it travels.
 
     Raises:
-        Unfinished: Not all of them are here yet.
+        Unfinished: Neither that nor the released weights that it is made of are here yet.
     """
-    packed = work / f"{name}.start"
+    packed = setup.work / f"{name}.start"
     if not packed.exists():
-        raise Unfinished(f"{packed.name} is not here: carry every part of it first")
-    return start.unpack(packed, work / name)
+        warmed = setup.work / "warmed" / name
+        if not (warmed / MARK).exists():
+            where = ("--out", warmed, "--device", setup.device)
+            call(setup, "lab", "warmup", "--model", weights(setup), "--task", task, *where)
+        start.pack(warmed).rename(packed)
+    return start.unpack(packed, setup.work / name)
