@@ -31,7 +31,7 @@ def checked_device(name: str) -> torch.device:
 
 
 def multiplies_bfloat16(device: str) -> bool:
-    """Whether the device has instructions for products of bfloat16: a CPU without them takes up to forty times float32."""
+    """Whether the device has instructions for it: a CPU without them may be forty times slower than with float32."""
     if not device.startswith("cpu"):
         return True
     found = torch.cpu.get_capabilities()

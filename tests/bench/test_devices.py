@@ -159,3 +159,19 @@ def test_without_a_driver_nobody_waits_for_torch(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.cuda, "device_count", lambda: pytest.fail("asked torch"))
     with pytest.raises(UsageError, match="--device cuda:9: this machine has 0 CUDA devices; use cpu"):
         devices.checked_device("cuda:9")
+
+
+@pytest.mark.parametrize(
+    ("found", "multiplies"),
+    [
+        ({"avx2": True, "avx512_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"neon": True, "bf16": True}, True),
+    ],
+)
+def test_a_cpu_multiplies_bfloat16_where_it_has_instructions(
+    monkeypatch: pytest.MonkeyPatch, found: dict[str, bool], multiplies: bool
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: found)
+    assert devices.multiplies_bfloat16("cpu") == multiplies
+    assert devices.multiplies_bfloat16("cuda:0")

@@ -127,6 +127,29 @@ def test_cells_of_a_study_are_the_same_on_every_gpu(tmp_path: Path, monkeypatch:
     assert asked[asked.index("--micro-tokens") + 1] == 8192
 
 
+def test_a_start_that_was_not_carried_is_made_once_from_the_released_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[tuple[object, ...]] = []
+
+    def warm_up(setup: kit.Setup, *arguments: object) -> float:
+        called.append(arguments)
+        out = Path(str(arguments[arguments.index("--out") + 1]))
+        out.mkdir(parents=True)
+        save_file({"w": torch.ones(2, 3), "norm": torch.ones(3)}, out / start.WEIGHTS)
+        (out / "config.json").write_text("{}")
+        return 0.0
+
+    monkeypatch.setattr(study, "call", warm_up)
+    monkeypatch.setattr(study, "weights", lambda setup: setup.work / "smollm2.gguf")
+    setup = kit.Setup("cuda", False, tmp_path, lambda: 60.0)
+    first, again = (study._start(setup, "sums", "running-sums") for _ in range(2))
+    assert first == again == tmp_path / "sums"
+    assert (tmp_path / "sums.start").exists()
+    ((verb, kind, *flags),) = called
+    assert (verb, kind, flags[flags.index("--device") + 1]) == ("lab", "warmup", "cuda")
+
+
 def test_results_make_a_page(tmp_path: Path) -> None:
     where, out, study = place(tmp_path), tmp_path / "out", tmp_path / "study"
     out.mkdir()

@@ -40,7 +40,17 @@ def facts() -> str:
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
     rows += _steered()
     rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
+    rows += _released()
     return _text("name,value,study", rows)
+
+
+def _released() -> list[tuple[object, ...]]:
+    """Held-out rewards of SmolLM2 at lag 16: of the start, and at the end of each run of two methods."""
+    runs = pd.read_csv(ROOT / "studies/smollm2-first/tables/runs.csv").sort_values("final_reward")
+    late = select(runs, staleness=16, start_model="second")
+    ends = late.groupby("method")["final_reward"].agg(lambda own: " and ".join(f"{one:.2f}" for one in own))
+    found = {"start": f"{late['start'].mean():.2f}", "reinforce": ends["reinforce"], "vcpo": ends["vcpo"]}
+    return [(f"released_{name}", value, "smollm2-first") for name, value in found.items()]
 
 
 def _steered() -> list[tuple[object, ...]]:
