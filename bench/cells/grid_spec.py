@@ -12,7 +12,6 @@ from typing import Any
 from vcpo_bench.bench.cells import flag_values
 from vcpo_bench.bench.cells.model_source import is_new, model_folder, model_identity
 from vcpo_bench.bench.cells.parts import SharedParts
-from vcpo_bench.bench.devices import multiplies_bfloat16
 from vcpo_bench.bench.regimes import REGIMES, Regime
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.text import text_task
@@ -146,8 +145,6 @@ class GridSpec:
                 for lr in self.lrs
                 if lr >= 1e-4
             ]
-        if self.model and self.settings.dtype == "bfloat16" and not multiplies_bfloat16(self.device):
-            found.append("--dtype bfloat16: this CPU has no instructions for it, so float32 is many times faster")
         if self.settings.responses == 1:
             found.append(
                 "--responses 1: a single response equals the mean of its group, so methods with a group baseline learn "

@@ -91,9 +91,8 @@ def warm_up_model(
         network, tokenizer = read_network(folder), read_tokenizer(folder)
     bound = BoundTask(text_task(task), tokenizer)
     check_context(network, bound)
-    dtype = (
-        torch.bfloat16 if not new and multiplies_bfloat16(device) else torch.float32
-    )  # half the time, or forty times it
+    halved = not new and multiplies_bfloat16(device)  # without instructions for it, bfloat16 takes many times as long
+    dtype = torch.bfloat16 if halved else torch.float32
     policy = CausalPolicy(network.to(checked_device(device)), bound.pad, dtype)
     parameters = sum(p.numel() for p in policy.parameters())
     state = WarmupState(out / STATE_FILE, {"task": bound.canonical, "from": model or new, "seed": seed})

@@ -91,6 +91,7 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
         _warn([f"skipped methods that this grid cannot run: {', '.join(skipped)}"])
     trainer = spec.parts.trainer
     here = trains_here(spec, how, means)
+    _warn(_slow_arithmetic(spec) if here else [])
     workers = worker_count(how.jobs, device, spec.parts.sampler) if here else scheduled_count(how.jobs)
     if place.here and not how.jobs:
         workers = max(1, workers // trainer.ranks)
@@ -99,6 +100,15 @@ def plan(spec: GridSpec, how: ExecutionOptions, means: Means) -> PlannedRun:
     _warn(filter(None, [memory_warning(crowd, spec.parsed_regimes)]))
     options = RunOptions(how.out, workers, how.wait, means.keep_every, means.plugins, StopOnAlarm, how.stack)
     return PlannedRun(spec, cells, options, means)
+
+
+def _slow_arithmetic(spec: GridSpec) -> list[str]:
+    """A warning where this machine multiplies what the cells ask for much slower than float32."""
+    from vcpo_bench.bench.devices import multiplies_bfloat16
+
+    if not spec.model or spec.settings.dtype != "bfloat16" or multiplies_bfloat16(device=spec.device):
+        return []
+    return ["--dtype bfloat16: this CPU has no instructions for it, so float32 is many times faster"]
 
 
 def estimate_gpu(spec: GridSpec) -> None:

@@ -32,6 +32,8 @@ def kish_ess_ratio(log_weights: Floats) -> float:
 def _outside_clip(facts: StepFacts) -> float:
     """PPO removes the gradient of those among them whose advantage would move them further out."""
     ratio = facts.log_ratio[facts.mask]
+    if ratio.size == 0 or np.isnan(ratio).any():  # which no comparison would show
+        return float("nan")
     return float(((ratio < np.log(1 - CLIP)) | (ratio > np.log(1 + CLIP))).mean())
 
 

@@ -166,7 +166,9 @@ def test_without_a_driver_nobody_waits_for_torch(monkeypatch: pytest.MonkeyPatch
     [
         ({"avx2": True, "avx512_bf16": False}, False),
         ({"avx512_bf16": True}, True),
-        ({"neon": True, "bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"bf16": True}, True),
+        ({"sve_bf16": True}, True),
     ],
 )
 def test_a_cpu_multiplies_bfloat16_where_it_has_instructions(

@@ -37,6 +37,12 @@ def test_the_target_of_the_kl_is_that_of_the_length() -> None:
     assert float(target) == pytest.approx(0.12 / 2000)
 
 
+def test_the_runs_of_a_released_model_stand_under_how_sure() -> None:
+    (sure,) = (line for line in call("advise", "--lag", "16").stdout.splitlines() if line.startswith("How sure"))
+    for method in ("reinforce", "vcpo", "tis"):
+        assert facts()[f"released_{method}"] in sure
+
+
 def test_json_has_the_same_facts() -> None:
     found, said = advise(8, 2000), json.loads(call("advise", "--lag", "8", "--length", "2000", "--json").stdout)
     assert [one["method"] for one in said["use"]] == [one.method for one in found.use]

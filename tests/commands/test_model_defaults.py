@@ -9,11 +9,14 @@ import pytest
 import torch
 from command_line import click_command
 
+from vcpo_bench.bench import devices
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.model_source import ORIGIN_FILE
 from vcpo_bench.bench.machine.model_shapes import KNOWN
 from vcpo_bench.bench.running.pool import memory
+from vcpo_bench.bench.running.schedulers.catalog import LAUNCHERS
+from vcpo_bench.commands.support import run_steps
 from vcpo_bench.commands.support.model_defaults import with_fitting_passes, with_model_defaults
 from vcpo_bench.commands.support.run_options import ExecutionOptions, GridOptions
 from vcpo_bench.records.settings import CellSettings, read_settings
@@ -98,6 +101,28 @@ def planned(model: Path, out: Path, *arguments: str, here: bool = True) -> list[
 
 def free(gib: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_gib", lambda: gib)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instructions", "place", "warned"),
+    [
+        ("bfloat16", False, "local", True),
+        ("bfloat16", True, "local", False),
+        ("float32", False, "local", False),
+        ("bfloat16", False, "slurm", False),
+    ],
+)
+def test_bfloat16_is_warned_of_where_this_machine_is_slow_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Any, instructions: bool, place: str, warned: bool
+) -> None:
+    monkeypatch.setattr(devices, "multiplies_bfloat16", lambda device: instructions)
+    heard: list[str] = []
+    monkeypatch.setattr(run_steps, "say_aside", heard.append)
+    model, settings = str(smollm2(tmp_path / "model")), CellSettings(dtype=dtype)
+    spec = GridSpec(("clip",), (1,), (0,), ("running-sums",), settings=settings, model=model)
+    means = run_steps.Means((), LAUNCHERS.parse(place), [], 0)
+    run_steps.plan(spec, ExecutionOptions(out=tmp_path / "out", jobs=1), means)
+    assert any("--dtype bfloat16: " in line for line in heard) == warned
 
 
 @pytest.mark.parametrize(("gib", "tokens"), [(1, 1024), (14, 2048), (200, 32768)])

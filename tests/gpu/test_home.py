@@ -121,7 +121,7 @@ def test_a_start_is_the_same_on_every_machine(tmp_path: Path) -> None:
 def test_cells_of_a_study_are_the_same_on_every_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left to free memory, the size of a pass, which is part of a cell's key, was another on a GPU of 80 GB."""
     asked: list[object] = []
-    monkeypatch.setattr(study, "_start", lambda setup, name, task: setup.work / name)
+    monkeypatch.setattr(study, "_start", lambda setup, of, name, task: setup.work / name)
     monkeypatch.setattr(study, "run_grid", lambda setup, results, summarize, *flags: asked.extend(flags) or {})
     study.train(kit.Setup("cuda", False, tmp_path, lambda: 60.0), **stages.STAGES[7][0].arguments)
     assert asked[asked.index("--micro-tokens") + 1] == 8192
@@ -143,11 +143,23 @@ def test_a_start_that_was_not_carried_is_made_once_from_the_released_weights(
     monkeypatch.setattr(study, "call", warm_up)
     monkeypatch.setattr(study, "weights", lambda setup: setup.work / "smollm2.gguf")
     setup = kit.Setup("cuda", False, tmp_path, lambda: 60.0)
-    first, again = (study._start(setup, "sums", "running-sums") for _ in range(2))
+    first, again = (study._start(setup, "first", "sums", "running-sums") for _ in range(2))
     assert first == again == tmp_path / "sums"
     assert (tmp_path / "sums.start").exists()
     ((verb, kind, *flags),) = called
-    assert (verb, kind, flags[flags.index("--device") + 1]) == ("lab", "warmup", "cuda")
+    asked = dict(zip(flags[::2], flags[1::2], strict=True))
+    assert (verb, kind, asked["--device"], asked["--task"]) == ("lab", "warmup", "cuda", "running-sums")
+    assert asked["--model"] == tmp_path / "smollm2.gguf"
+
+
+@pytest.mark.parametrize("there", ["parts/sums.start", "studies/first-lag_16/cells/one"])
+def test_no_second_start_is_made_for_a_grid_that_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    (tmp_path / there).mkdir(parents=True)
+    monkeypatch.setattr(study, "call", lambda *_: pytest.fail("made another start"))
+    with pytest.raises(kit.Unfinished, match=r"sums\.start is not here"):
+        study._start(kit.Setup("cuda", False, tmp_path, lambda: 60.0), "first", "sums", "running-sums")
 
 
 def test_results_make_a_page(tmp_path: Path) -> None:

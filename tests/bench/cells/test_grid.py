@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from vcpo_bench.bench.cells import grid_spec
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid, skipped_methods
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.cells.opening import longest_response
@@ -104,13 +103,6 @@ def test_single_responses_are_warned_of() -> None:
     spec = GridSpec(methods=("clip",), staleness=(1,), seeds=(0,), settings=CellSettings(responses=1))
     (line,) = spec.warnings()
     assert line.startswith("--responses 1: ")
-
-
-@pytest.mark.parametrize("instructions", [True, False])
-def test_bfloat16_is_warned_of_where_float32_is_faster(monkeypatch: pytest.MonkeyPatch, instructions: bool) -> None:
-    monkeypatch.setattr(grid_spec, "multiplies_bfloat16", lambda device: instructions)
-    spec = GridSpec(("clip",), (1,), (0,), settings=CellSettings(dtype="bfloat16"), model="smollm2")
-    assert any(line.startswith("--dtype bfloat16: ") for line in spec.warnings()) != instructions
 
 
 def test_cells_are_put_in_order_without_comparing_them(monkeypatch: pytest.MonkeyPatch) -> None:

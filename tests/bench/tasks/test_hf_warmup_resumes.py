@@ -93,3 +93,15 @@ def test_a_state_of_another_warm_up_is_refused(tmp_path: Path, monkeypatch: pyte
 def test_larger_models_learn_more_slowly() -> None:
     assert warm.learning_rate(10**6) == warm.learning_rate(9 * 10**6) == warm.LEARNING_RATE
     assert warm.learning_rate(10**8) == pytest.approx(6.7e-4, rel=0.01)
+
+
+@pytest.mark.parametrize(("instructions", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_an_existing_model_is_trained_in_bfloat16_where_that_is_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instructions: bool, dtype: torch.dtype
+) -> None:
+    make(tmp_path / "new")
+    used: list[torch.dtype] = []
+    monkeypatch.setattr(warm, "multiplies_bfloat16", lambda device: instructions)
+    monkeypatch.setattr(warm, "imitate", lambda policy, *_: (used.append(policy.dtype), (1, 1.0))[1])
+    warm.warm_up_model(hf_models.TASK, tmp_path / "again", model=str(tmp_path / "new"))
+    assert used == [dtype]

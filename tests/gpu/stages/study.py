@@ -7,7 +7,7 @@ from typing import Any
 
 import start
 import yaml
-from kit import Result, Setup
+from kit import Result, Setup, Unfinished
 from verbs import call, run_grid
 
 from stages.cells import cell_table
@@ -21,7 +21,7 @@ PASS = 8192
 def train(setup: Setup, study: str, grid: str) -> Result:
     """One of the design's presets, drawn with graphs, from the start that was carried, or is made here."""
     preset: dict[str, Any] = yaml.safe_load((STUDIES / study / "design.yaml").read_text())["preset"][grid]
-    model = small_model(setup) if setup.tiny else _start(setup, preset["model"], preset["task"])
+    model = small_model(setup) if setup.tiny else _start(setup, study, preset["model"], preset["task"])
     file = setup.work / f"{study}-{grid}.yaml"
     file.write_text(yaml.safe_dump(preset))
     tiny = ("--task", EASY, "--steps", 2, "--prompts", 2, "--responses", 2, "--eval-prompts", 4, "--methods", "clip")
@@ -31,14 +31,16 @@ def train(setup: Setup, study: str, grid: str) -> Result:
     return run_grid(setup, results, cell_table, "--config", file, "--model", model, *where, *less)
 
 
-def _start(setup: Setup, name: str, task: str) -> Path:
+def _start(setup: Setup, study: str, name: str, task: str) -> Path:
     """The start model, from its packed form, in which it travels.
 
     Raises:
-        Unfinished: Neither that nor the released weights that it is made of are here yet.
+        Unfinished: Neither that nor the released weights that it is made of are here yet; or cells have begun from one.
     """
     packed = setup.work / f"{name}.start"
     if not packed.exists():
+        if (setup.work / "parts" / packed.name).exists() or any(setup.work.glob(f"studies/{study}-*/cells/*")):
+            raise Unfinished(f"{packed.name} is not here: carry every part of it, since another start has other cells")
         warmed = setup.work / "warmed" / name
         if not (warmed / MARK).exists():
             where = ("--out", warmed, "--device", setup.device)

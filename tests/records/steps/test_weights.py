@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcpo_bench.records.step_facts import StepFacts
-from vcpo_bench.records.steps.weights import kish_ess_ratio
+from vcpo_bench.records.steps.weights import _outside_clip, kish_ess_ratio
 
 Facts = Callable[..., StepFacts]
 Value = Callable[[str, StepFacts], float]
@@ -49,6 +49,13 @@ def test_the_share_outside_the_clip_counts_tokens_on_both_sides(facts: Facts, va
     mask = np.array([[True, True, True], [True, True, False]])
     seen = facts(np.log([[0.79, 0.81, 1.19], [1.21, 1.0, 5.0]]), mask=mask)
     assert value("share_outside_clip", seen) == pytest.approx(2 / 5)
+
+
+@pytest.mark.parametrize(("logs", "counted"), [([[0.5, np.nan]], [[True, True]]), ([[0.5, 0.5]], [[False, False]])])
+def test_the_share_outside_the_clip_is_unknown_without_ratios(
+    facts: Facts, logs: list[list[float]], counted: list[list[bool]]
+) -> None:
+    assert math.isnan(_outside_clip(facts(logs, mask=np.array(counted))))
 
 
 def test_quantiles_are_those_of_the_sequence_weights(facts: Facts, value: Value) -> None:
