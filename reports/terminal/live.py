@@ -26,6 +26,7 @@ REFRESH_SECONDS = 0.2
 SUMMARY_SECONDS = 10.0
 """Shortest time between two summary lines of the plain view."""
 BAR_WIDTH = 14
+NUMBERS_WIDTH = 30  # of step, reward and ESS, and the space around the columns
 
 
 class View:
@@ -158,17 +159,19 @@ class LiveView(View):
     def render(self) -> RenderableType:
         """The table and the summary line, as they are on the screen now."""
         table = Table(box=None, padding=(0, 1), expand=False)
-        room = max(self._console.width - BAR_WIDTH - 32, 8)
+        running = list(self._state.running.values())
+        room = max(self._console.width - NUMBERS_WIDTH, 8)
+        barred = max((len(cell.label) for cell in running), default=0) + BAR_WIDTH + 2 <= room
         table.add_column("running", no_wrap=True, overflow="ellipsis", max_width=room)
-        table.add_column("", width=BAR_WIDTH)
+        if barred:  # elsewhere the bar would cut what tells one cell from another
+            table.add_column("", width=BAR_WIDTH)
         for heading, width in (("step", 9), ("reward", 6), ("ESS", 5)):
             table.add_column(heading, justify="right", min_width=width, no_wrap=True)
-        running = list(self._state.running.values())
         shown = max(self._console.height - 4, 1)
         for cell in running[:shown]:
-            bar = ProgressBar(total=max(cell.steps, 1), completed=cell.step, width=BAR_WIDTH)
-            steps = f"{cell.step}/{cell.steps}"
-            table.add_row(Text(cell.label, overflow="ellipsis"), bar, steps, _number(cell.reward), _number(cell.ess))
+            bar = [ProgressBar(total=max(cell.steps, 1), completed=cell.step, width=BAR_WIDTH)] if barred else []
+            numbers = (f"{cell.step}/{cell.steps}", _number(cell.reward), _number(cell.ess))
+            table.add_row(Text(cell.label, overflow="ellipsis"), *bar, *numbers)
         if more := len(running[shown:]):
             table.add_row(f"and {more} more")
         summary = Text(self._state.summary(self._clock()), style="bold")

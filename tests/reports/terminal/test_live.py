@@ -129,6 +129,20 @@ def test_live_view_fits_a_narrow_terminal() -> None:
     assert "0/300" in text_of(paper)
 
 
+@pytest.mark.parametrize(("width", "barred"), [(80, False), (100, True)])
+def test_live_view_shows_bars_where_labels_keep_their_room(width: int, barred: bool) -> None:
+    label = "vcpo(variant=released) lag 16 seed 0 walk lr 3e-4"
+    paper = console(width=width)
+    view = LiveView(paper, Clock())
+    view.begin([("a", label)], already_done=0)
+    view.started("a", label, 300)
+    view.progress("a", 150, 0.5, 0.4)
+    view.close()
+    paper.print(view.render())
+    assert label in text_of(paper)
+    assert ("━" in text_of(paper)) == barred
+
+
 def test_live_view_of_a_stack_leaves_room_for_the_state_of_the_grid() -> None:
     target = console(terminal=True)
     view = LiveView(target, Clock())
