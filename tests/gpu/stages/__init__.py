@@ -1,4 +1,4 @@
-"""The eight stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
+"""The stages: each a list of measurements, in the order in which they run. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -57,5 +57,9 @@ STAGES: dict[int, list[Step]] = {
     8: [
         Step("together", "stages.together:measure", 150),
         Step("fused", "stages.launches:fused", 300),
+    ],
+    9: [
+        Step(grid, "stages.study:train", 560, {"study": "small-llm", "grid": grid})
+        for grid in ("choose", "choose_reinforce")
     ],
 }
