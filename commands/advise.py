@@ -43,7 +43,7 @@ def advise(
 
 
 def _lines(found: Recommendation, trainer: str) -> list[str]:
-    """What to set for the first method that this trainer can carry, after why those before it cannot."""
+    """What to set for each method, or why this trainer cannot carry it."""
     from vcpo_bench.adapters.recipes import check_trainer, recipe
     from vcpo_bench.methods import parse_method
 
@@ -53,9 +53,8 @@ def _lines(found: Recommendation, trainer: str) -> list[str]:
     lines: list[str] = []
     for method in [one.method for one in found.use] or [one.method for one in found.earned if not one.failed]:
         how = recipe(parse_method(method), trainer, under_lag=True)
-        if how.exact:
-            return [*lines, f"  {method}:", *(f"    {line}" for line in how.lines)]
-        lines.append(f"  {method}: {how.lines[0]}")
+        head, *rest = [f"  {method}:", *how.lines] if how.exact else [f"  {method}: {how.lines[0]}"]
+        lines += [head, *(f"    {line}" for line in rest)]
     return lines or ["  no study of ours reaches this lag, so there is nothing to set"]
 
 

@@ -35,6 +35,7 @@ class Dppo(RatioMethod):
     year: ClassVar[int] = 2026
     formula: ClassVar[str] = "c = A min(r, cap), 0 where A>0 and p-q>high or A<=0 and p-q<-low"
     differences: ClassVar[tuple[str, ...]] = (
+        "bounds: 0.15 in verl's script of the authors, 0.2 by default in TRL",
         "cap: 20 in verl's docs, 3 in effect there, 10 in the authors' code; SkyRL differentiates r with no cap",
         "prime-rl's former default adds 2 tau log r on all tokens: dppo-tv(cap=inf)+kl(kind=k2)",
     )

@@ -118,7 +118,8 @@ def _against(method: Method, trainer: str) -> Iterator[str]:
 def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
     text = method.canonical
     if trainer == "trl":
-        return ("from vcpo_bench.adapters.trl import with_method", f'Trainer = with_method(GRPOTrainer, "{text}")')
+        made = f'Trainer = with_method(GRPOTrainer, "{text}")  # AsyncGRPOTrainer is refused'
+        return "from vcpo_bench.adapters.trl import with_method", made
     if trainer == "verl":
         mode = f"'actor_rollout_ref.actor.policy_loss.loss_mode=\"vcpo_bench:{text}\"'"
         needed = "actor_rollout_ref.rollout.calculate_log_probs=True"
@@ -135,4 +136,5 @@ def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
         return f"{path} --custom-config-path loss.yaml", f"loss.yaml: {slime.SETTING}: {text}"
     registered = "from vcpo_bench.adapters.skyrl import register"
     chosen = f'trainer.algorithm.policy_loss_type="vcpo_bench:{text}" trainer.algorithm.loss_reduction=token_mean'
-    return registered, f'register("{text}")', f"{chosen} trainer.algorithm.use_kl_loss=false"
+    logged = "generator.sampling_params.logprobs=1 trainer.algorithm.use_kl_loss=false"
+    return registered, f'register("{text}")', f"{chosen} {logged}"

@@ -12,6 +12,8 @@ CLOSE = 0.5
 """A method is advised where it bears at least this share of what the best one bears."""
 LOST = 0.1
 """A method is advised against where less than this share of the synchronous learning rate survives."""
+LONGEST = 48
+"""Tokens of the longest responses in our studies."""
 ON_POLICY = 1
 """Up to this lag a correction changes little."""
 MOST = 4
@@ -34,6 +36,16 @@ class Choice:
         """What survives on every task, in (0, 1]: a lag is no reason to raise the rate."""
         return min(1.0, *(one.share for one in self.tasks))
 
+    @property
+    def falls(self) -> tuple[str, ...]:
+        """Tasks on which it survives at that rate, and ends below its start."""
+        return tuple(one.task for one in self.tasks if one.change < 0)
+
+    @property
+    def bound_to_length(self) -> bool:
+        """Whether its settings belong to responses of the length that was studied."""
+        return self.method.startswith("gspo(")
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -44,6 +56,7 @@ class Recommendation:
         studied_lag: The lag of the phase study that speaks for it: the next one at or above. None: beyond all, or at
             most `ON_POLICY`.
         use: Those that bear most, and are not lost at the next lag of the study, best first.
+        aside: Those that bear as much, but end below their start on a task, or have bounds for short responses.
         avoid: Those that bear next to nothing, worst first.
         earned_lag: The lag of the default run that speaks for it; None: beyond all.
         earned: Rewards there, best first.
@@ -55,6 +68,7 @@ class Recommendation:
     lag: int
     studied_lag: int | None
     use: tuple[Choice, ...]
+    aside: tuple[Choice, ...]
     avoid: tuple[Choice, ...]
     earned_lag: int | None
     earned: tuple[Earned, ...]
@@ -66,6 +80,11 @@ class Recommendation:
     def keep(self) -> bool:
         """Whether nothing need be changed at this lag."""
         return self.studied_lag is None and self.lag <= ON_POLICY
+
+    @property
+    def frozen(self) -> bool:
+        """Whether steering to `kl_target` would stop training: sampler and trainer differ by more on policy already."""
+        return self.kl_target is not None and 2 * self.kl_target < KL_PER_TOKEN
 
 
 def advise(lag: int, length: int | None = None) -> Recommendation:
@@ -80,11 +99,15 @@ def advise(lag: int, length: int | None = None) -> Recommendation:
     following = _at_or_above(studied + 1, {row.lag for row in tolerated()}) if studied else None
     lost_soon = {one.method for one in _choices(following) if one.share < LOST}
     safe = [one for one in choices if one.method not in lost_soon]
+    fits = length is not None and length <= LONGEST
+    good = [one for one in safe if not one.falls and (fits or not one.bound_to_length)]
+    most = [one for one in safe if good and one.share >= CLOSE * good[0].share]
     earned_lag = _at_or_above(lag, {row.lag for row in earned()})
     return Recommendation(
         lag,
         studied,
-        tuple(one for one in safe if one.share >= CLOSE * safe[0].share),
+        tuple(one for one in most if one in good),
+        tuple(one for one in most if one not in good),
         tuple(one for one in reversed(choices) if one.share < LOST),
         earned_lag,
         tuple(sorted((row for row in earned() if row.lag == earned_lag), key=lambda row: -row.reward)),

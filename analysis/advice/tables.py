@@ -16,16 +16,17 @@ class Tolerated:
     """The largest learning rate that survives, as a share of the synchronous one (`tolerated.csv`).
 
     Attributes:
-        share: At most 1 where a lag costs learning rate; where `beyond`, the share of the lowest rate that was tried,
-            and where no run failed, that of the highest.
-        beyond: Whether the runs failed at the lowest rate already.
+        share: At most 1 where a lag costs learning rate; where `beyond`, that of the end of the ladder.
+        beyond: `under`: most searches failed at the lowest rate already; `over`: most failed at none; else empty.
+        change: Final reward less the start's at the largest rate that survived, a mean over the searches that have one.
     """
 
     task: str
     method: str
     lag: int
     share: float
-    beyond: bool
+    beyond: str
+    change: float
     seeds: int
 
 
@@ -104,6 +105,5 @@ _TYPES: dict[str, Any] = {
     "str": str,
     "int": int,
     "float": float,
-    "bool": lambda text: text == "True",
     "int | None": lambda text: int(text) if text else None,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from vcpo_bench.analysis.advice import Choice, Recommendation
 from vcpo_bench.analysis.advice.tables import Published, facts
 
@@ -15,12 +17,17 @@ START_LOW = (
 )
 STEER = (
     "If the rate may be far too high, steer the step to a KL of 0.12 per usual response of T tokens: "
-    "vcpo(ess=off)+kl-adaptive(target={target}). From half to 16 times vcpo's best rate it keeps {steered} at 12 "
-    "tokens, {steered_longer} at 24 and 48, and at lag 64 (12 tokens only) {steered_at_64}; vcpo ends below its start "
-    "at the highest of them (studies kl-target and shorter-steps). With a Llama of 1 M parameters (20 "
+    "vcpo(ess=off)+kl-adaptive(target={target}). Over rates a factor of eight apart, up to 4 to 16 times vcpo's best, "
+    "it keeps {steered} of the best gain at 12 tokens, {steered_longer} at 24 and 48, and at lag 64 (12 tokens only) "
+    "{steered_at_64}; vcpo ends below its start at the highest of them (studies kl-target and shorter-steps). With a "
+    "Llama of 1 M parameters (20 "
     "tokens, lag 16) it keeps {steered_llama} over a factor of eight. It is untried above 48 tokens. Where the KL "
     "stays above twice the target, as at the 0.0005 of VCPO's curves from 480 tokens on, the step falls to 1% in 12 "
     "updates: measure yours at lag 0 first."
+)
+FROZEN = (
+    "Do not steer the step by the KL at this length: twice the target 0.12 / T is less than the 0.0005 per token by "
+    "which sampler and trainer differ in VCPO's curves, and the step would fall to 1% in 12 updates."
 )
 SURE = (
     "How sure: policies of 0.1 M parameters and one of 1 M, responses of at most 48 tokens, one learning rate for all "
@@ -34,7 +41,7 @@ SURE = (
 def advice_text(found: Recommendation, can_tune: bool) -> str:
     """The answer as plain text: what to use and avoid, what it earned, how sure, and what papers report."""
     target = "0.12/T" if found.kl_target is None else f"{found.kl_target:.2g}"
-    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, STEER]
+    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, FROZEN if found.frozen else STEER]
     blocks = [
         _use(found),
         _earned(found),
@@ -49,22 +56,41 @@ def _use(found: Recommendation) -> list[str]:
     if found.studied_lag is None and found.earned_lag is None:
         return [f"Lag {found.lag}: no study of ours reaches it. Lower the lag, or see what papers report below."]
     if found.keep:
-        return [f"Lag {found.lag}: keep what you have. No method fails here, and all end close to each other."]
+        return [_keep(found)]
     if found.studied_lag is None:
         return [f"Lag {found.lag}: see the rewards below; how much learning rate survives was studied up to lag 64."]
     lines = [f"Lag {found.lag}: use {' or '.join(', '.join(one.method for one in found.use).rsplit(', ', 1))}"]
     studied = f"lag {found.studied_lag}" + ("" if found.studied_lag == found.lag else ", the next one studied")
     lines.append(f"  multiply the learning rate that works at lag 0 by at most (phase study, {studied}):")
     lines += [f"    {one.method:24} {one.share:.2f}  ({_by_task(one)})" for one in found.use]
+    if found.aside:
+        lines.append("  as much survives with these, but")
+        lines += [f"    {one.method:24} {' and '.join(_but(one))} ({_by_task(one)})" for one in found.aside]
     if found.avoid:
         lines.append("  avoid, on a task less than a tenth of the learning rate survives:")
         lines += [f"    {one.method:24} {_by_task(one)}" for one in found.avoid]
     return lines
 
 
+def _keep(found: Recommendation) -> str:
+    shown = [row for rows in found.published for row in rows]
+    died = {row.method for row in shown if row.lag <= found.lag and row.outcome == "collapses"}
+    but = f" Of other methods, a report below saw {' and '.join(sorted(died))} collapse." if died else ""
+    ran = f"None of the {len(found.earned)} methods that we ran fails here, and all end close to each other."
+    return f"Lag {found.lag}: keep what you have. {ran}{but}"
+
+
+def _but(one: Choice) -> Iterator[str]:
+    if one.bound_to_length:
+        yield "has bounds for 12 to 24 tokens"
+    if one.falls:
+        yield f"ends below its start on {', '.join(one.falls)} at that rate: take half"
+
+
 def _by_task(one: Choice) -> str:
     return ", ".join(
-        f"{row.task} {'under ' if row.beyond else ''}{row.share:.{0 if row.share > 0.02 else 1}%}" for row in one.tasks
+        f"{row.task} {f'{row.beyond} ' if row.beyond else ''}{row.share:.{0 if row.share > 0.02 else 1}%}"
+        for row in one.tasks
     )
 
 

@@ -130,6 +130,16 @@ def test_a_boundary_lies_between_two_rates_or_beyond_the_ladder() -> None:
     assert list(found["onset"].fillna(0)) == [4.0, 1.0, 0.0, 2.0]
 
 
+def test_the_last_survivor_lies_below_the_first_failure() -> None:
+    searches = [
+        search("tis", 4, 0, a=False, b=True, c=False),
+        search("tis", 4, 1, a=True),
+        search("tis", 4, 2, a=False, b=False),
+    ]
+    found = boundaries.last_survivors(pd.concat(searches))
+    assert sorted(zip(found["seed"], found["lr"], strict=True)) == [(0, 1.0), (2, 2.0)]
+
+
 def test_the_law_of_one_over_the_lag_has_exponent_1() -> None:
     bounds = pd.DataFrame(
         [("walk", one, lag, seed, base + seed - np.log2(lag))
@@ -186,8 +196,9 @@ def test_auroc_is_the_share_of_survivors_that_a_failed_run_outranks() -> None:
 def test_numbers_as_they_stand_in_a_sentence() -> None:
     found = Estimate(np.array([0.1, 0.2, 0.3]), 0.2)
     assert formats.fixed(found) == "0.20 [-0.05, 0.45]"
-    assert formats.fixed(found, 1, sign=True) == "+0.2 [0.0, 0.4]"
+    assert formats.fixed(found, 1, sign=True) == "+0.2 [-0.05, 0.4]"
     assert formats.fixed(-0.001) == "0.00"
+    assert [formats.end(one) for one in (-0.0002, 0.004, 0.0, 0.25)] == ["-0.0002", "0.004", "0", "0.25"]
     assert formats.fixed(0.25, 1, sign=True) == "+0.2"
     assert formats.percent(found) == "20% [-5, 45]"
     assert formats.percent(0.5) == "50%"

@@ -12,9 +12,9 @@ SYNCHRONOUS = {"method": "reinforce", "staleness": 0}
 
 
 def tolerated() -> str:
-    """Per task, method and lag: the largest learning rate that survives, as a share of the synchronous one."""
+    """Per task, method and lag: the largest rate that survives, as a share of the synchronous one, and its reward."""
     runs = select(pd.read_csv(ROOT / "docs/studies/phase/runs.csv"), role="search")
-    found = boundaries.boundaries(runs)
+    found, last = boundaries.boundaries(runs), boundaries.last_survivors(runs)
     rows: list[tuple[object, ...]] = []
     for (task, method, lag), own in found.groupby(["task", "method", "staleness"]):
         if lag == 0 or str(method).startswith("vcpo("):  # parts of VCPO and its controls
@@ -22,8 +22,11 @@ def tolerated() -> str:
         synchronous = boundaries.rate(select(found, task=task, **SYNCHRONOUS))
         under, over = own["under"].mean() > 0.5, own["over"].mean() > 0.5
         rate = runs["lr"].min() if under else runs["lr"].max() if over else boundaries.rate(own)
-        rows.append((task, method, lag, f"{rate / synchronous:.6f}", under, own["seed"].nunique()))
-    return _text("task,method,lag,share,beyond,seeds", rows)
+        beyond = "under" if under else "over" if over else ""
+        top = select(last, task=task, method=method, staleness=lag)
+        change = (top["final_reward"] - top["start_reward"]).mean()
+        rows.append((task, method, lag, f"{rate / synchronous:.6f}", beyond, f"{change:.6f}", own["seed"].nunique()))
+    return _text("task,method,lag,share,beyond,change,seeds", rows)
 
 
 def earned() -> str:

@@ -33,6 +33,14 @@ def boundaries(runs: pd.DataFrame, step: float = 2.0) -> pd.DataFrame:
     return found[[*UNIT, "log2_rate", "under", "over", "onset"]].reset_index(drop=True)
 
 
+def last_survivors(runs: pd.DataFrame) -> pd.DataFrame:
+    """The run of each search at the largest rate below the first that failed; no row where the lowest one failed."""
+    first = runs[runs["failed"].astype(bool)].groupby(UNIT)["lr"].min().rename("first")
+    with_first = runs.join(first, on=UNIT)
+    survived = with_first[~(with_first["lr"] >= with_first["first"])]  # none failed: NaN, below which all rates lie
+    return survived.sort_values("lr").drop_duplicates(UNIT, keep="last")
+
+
 def rate(bounds: pd.DataFrame) -> float:
     """The geometric mean over seeds."""
     return float(2 ** bounds.groupby("seed")["log2_rate"].mean().mean())

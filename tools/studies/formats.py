@@ -12,7 +12,7 @@ Number = float | Estimate
 def fixed(value: Number, digits: int = 2, scale: float = 1.0, sign: bool = False) -> str:
     """A number with so many decimals; an estimate with its 95% interval, as in `0.85 [0.77, 0.90]`."""
     if isinstance(value, Estimate):
-        value, ends = value.value, _ends(value, lambda one: fixed(one, digits, scale))
+        value, ends = value.value, _ends(value, lambda one: end(one * scale, digits))
     else:
         ends = ""
     text = f"{value * scale:{'+' if sign else ''}.{digits}f}"
@@ -40,6 +40,14 @@ def rate(value: float) -> str:
     """A learning rate as it is typed: `1.6e-3`."""
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+
+
+def end(value: float, digits: int = 2) -> str:
+    """An end of an interval; one that would round to 0 keeps a digit, since its side of 0 is the verdict."""
+    text = f"{value:.{digits}f}"
+    if float(text):
+        return text
+    return f"{value:.1g}" if abs(value) > 1e-9 else "0"
 
 
 def _ends(found: Estimate, show: Callable[[float], str]) -> str:

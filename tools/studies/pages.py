@@ -50,7 +50,7 @@ def rendered(template: Path) -> str:
         lstrip_blocks=True,
         autoescape=False,  # Markdown of our own tables
     )
-    shown = (formats.fixed, formats.percent, formats.factor, formats.rate, formats.small, estimates.word)
+    shown = (formats.fixed, formats.end, formats.percent, formats.factor, formats.rate, formats.small, estimates.word)
     environment.filters.update({one.__name__: one for one in shown})
     environment.globals.update(_functions())
     design = template.with_name(DESIGN)
@@ -66,6 +66,7 @@ def _functions() -> Names:
         "difference": estimates.difference,
         "over_seeds": estimates.over_seeds,
         "boundaries": boundaries.boundaries,
+        "last_survivors": boundaries.last_survivors,
         "largest_rate": boundaries.rate,
         "exponent": boundaries.exponent,
         "tolerance": boundaries.tolerance,

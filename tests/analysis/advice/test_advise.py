@@ -29,7 +29,7 @@ def test_advised_methods_bear_half_of_what_the_best_bears(lag: int, studied: int
 
 def test_what_is_lost_at_the_next_lag_is_not_advised(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tuple(
-        Tolerated("walk", method, lag, share, False, 3)
+        Tolerated("walk", method, lag, share, "", 0.1, 3)
         for method, shares in (("tis", (1.0, 0.05)), ("clip", (0.9, 0.4)))
         for lag, share in zip((4, 16), shares, strict=True)
     )
@@ -39,12 +39,37 @@ def test_what_is_lost_at_the_next_lag_is_not_advised(monkeypatch: pytest.MonkeyP
     assert [one.method for one in advise(16).avoid] == ["tis"]
 
 
-def test_only_what_fails_at_the_lowest_rate_is_beyond_and_what_never_fails_bears_the_highest() -> None:
+def test_the_ends_of_the_ladder_are_said() -> None:
     shares = {(row.method, row.lag): row for row in tolerated() if row.task == "chain"}
-    assert [key for key, row in shares.items() if row.beyond] == [("reinforce", 64)]
     wide = "gspo(high=0.04,low=0.03)"  # over the ladder, says the phase study
+    assert {key: row.beyond for key, row in shares.items() if row.beyond} == {
+        ("reinforce", 64): "under",
+        (wide, 16): "over",
+        (wide, 64): "over",
+    }
     assert shares[wide, 16].share == shares[wide, 64].share > 1
     assert wide not in [one.method for one in advise(16).avoid]
+
+
+def test_what_survives_but_ends_below_its_start_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple(
+        Tolerated(task, method, 16, share, "", change, 3)
+        for method, share, changes in (("vcpo", 1.0, (0.2, -0.1)), ("vespo", 0.6, (0.2, 0.1)))
+        for task, change in zip(("chain", "walk"), changes, strict=True)
+    )
+    monkeypatch.setattr(import_module("vcpo_bench.analysis.advice.advise"), "tolerated", lambda: rows)
+    found = advise(16)
+    assert [one.method for one in found.use] == ["vespo"]
+    assert [(one.method, one.falls) for one in found.aside] == [("vcpo", ("walk",))]
+
+
+def test_bounds_of_a_mean_over_tokens_are_advised_for_lengths_that_were_studied() -> None:
+    wide = "gspo(high=0.04,low=0.03)"
+    assert wide in [one.method for one in advise(16, 24).use]
+    for length in (None, 2000):
+        found = advise(16, length)
+        assert wide not in [one.method for one in found.use]
+        assert wide in [one.method for one in found.aside]
 
 
 @pytest.mark.parametrize(("lag", "earned_lag"), [(0, 0), (1, 1), (3, 16), (100, 128)])
@@ -90,6 +115,10 @@ def test_methods_of_one_comparison_stand_together(lag: int) -> None:
 def test_the_length_gives_an_ess_of_normal_log_ratios() -> None:
     assert advise(8).predicted_ess is None
     assert advise(8, 2000).predicted_ess == pytest.approx(math.exp(-2))
+
+
+def test_no_target_is_advised_below_the_gap_of_sampler_and_trainer() -> None:
+    assert [advise(8, length).frozen for length in (None, 479, 481)] == [False, False, True]
 
 
 def test_every_published_row_names_its_source_and_a_method_that_can_be_run() -> None:

@@ -1,4 +1,4 @@
-"""Stages 7 and 9: the grids that a study's design registers, cell by cell; every call continues them, on any machine."""
+"""Stages 7 and 9: the grids that a study's design registers, cell by cell; every call continues them."""
 
 from __future__ import annotations
 
