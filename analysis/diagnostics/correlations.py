@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -48,14 +49,4 @@ def _pearson(x: Array, y: Array) -> Array:
 
 def _ranks(values: Array) -> Array:
     """Ranks from 1 within each row of [C, S], means where values are equal."""
-    order = np.argsort(values, axis=1)
-    ordered = np.take_along_axis(values, order, axis=1)
-    place = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-    differs = ordered[:, 1:] != ordered[:, :-1]
-    edge = np.ones((len(values), 1), dtype=bool)
-    first = np.maximum.accumulate(np.where(np.hstack([edge, differs]), place, 0), axis=1)
-    ends = np.where(np.hstack([differs, edge]), place, values.shape[1])
-    last = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty_like(values)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
-    return ranks
+    return pd.DataFrame(values).rank(axis=1).to_numpy()

@@ -11,7 +11,7 @@ from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import line_style
-from vcpo_bench.reports.plots.sheet import add_legend, legend_columns, panel_grid, titled_columns
+from vcpo_bench.reports.plots.sheet import add_legend, panel_grid, titled_columns
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.scores import at_rate, scale, score_name, was_chosen
 from vcpo_bench.reports.study import Study
@@ -44,8 +44,7 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
         axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], min_n_ticks=LEAST))
         if index % columns == 0:
             axis.set_ylabel(score_name(study))
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     title = f"What is each method worth{' at its best learning rate' * was_chosen(study)}?"
     caption = f"{title} {_how_sure(study, lines)} {scale(study)} Lags stand at equal distances."
     if any(_leaves(line, *window) for line in lines):

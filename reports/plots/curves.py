@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,7 +18,6 @@ from vcpo_bench.reports.plots.sheet import (
     columns_for,
     draw_lines,
     figure_name,
-    legend_columns,
     panel_grid,
 )
 from vcpo_bench.reports.plots.ticks import (
@@ -33,8 +32,6 @@ from vcpo_bench.reports.plots.ticks import (
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import ComparisonSetting, Study, bin_edges, binned_runs
 from vcpo_bench.reports.symbols import typeset
-
-Source = Callable[[Study, str, Array], Array | None]
 
 
 @dataclass(frozen=True)
@@ -117,8 +114,7 @@ def trajectories(study: Study, sheet: Sheet, quantity: Quantity, task: str, regi
     else:
         typeset(axes[0].set_ylabel(quantity.label))
     floor = _scale(axes, layout, lines, quantity)
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     zeros = mark_zeros(axes, lines, methods)
     caption = _caption(quantity, settings[0], layout, lines, says_floor(floor) + zeros)
     labels = [f"lr {rate(one.lr)}, lag {one.lag}" for one in layout.panels]

@@ -13,7 +13,7 @@ from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import INK, line_style
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, panel_grid
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.study import Study
 
@@ -47,8 +47,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
             panel_axes.set_title(f"lr {rate(lr)}")
         if index % columns == 0:
             panel_axes.set_ylabel("final reward")
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     title = "What does lag cost each method?"
     caption = (
         f"{title} Task {task}, regime {regime}: mean reward of the last three evaluations. "

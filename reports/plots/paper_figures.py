@@ -12,7 +12,7 @@ from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.curves import QUANTITIES, lines_of, range_over_seeds, says_floor, set_scale
 from vcpo_bench.reports.plots.method_style import LAG_STYLES
-from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, draw_lines, panel_grid
 from vcpo_bench.reports.plots.ticks import over_updates
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import ComparisonSetting, Study
@@ -40,8 +40,7 @@ def kernels(study: Study, sheet: Sheet) -> Plot:
         one.set_xlabel("importance weight W")
     axes[0].set_ylabel("gradient factor")
     axes[0].set_ylim(0, 3)
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     caption = (
         "What each method makes of an importance weight: the factor of the gradient A grad log pi, in closed form, "
         "without any run."
@@ -103,8 +102,7 @@ def results_stack(study: Study, sheet: Sheet) -> Plot | None:
         set_scale([axes[index]], [line for line in lines if line.panel == index], quantity)
         for index, (quantity, _) in enumerate(places)
     ]
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     title = "How do reward, ESS, divergence and gradient norm move together?"
     caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}. {range_over_seeds(lines)}"
     caption += says_floor(max(floors)) + mark_zeros(axes, lines, methods)
@@ -171,18 +169,8 @@ def ablation(study: Study, sheet: Sheet) -> Plot | None:
         over_updates(panel)
     axes[0].set_ylabel("held-out reward")
     set_scale(axes, lines, _BY_NAME["reward-steps"])
-    if sheet.legend:
-        add_legend(figure, drawn, legend_columns(sheet, drawn))
+    add_legend(figure, sheet, drawn)
     title = "Which half of vcpo does the work?"
     caption = f"{title} Lag {settings[0].lag}, lr {rate(settings[0].lr)}. {range_over_seeds(lines)}"
     labels = [setting.task for setting in settings]
     return Plot("vcpo-fig9-ablation", title, caption, figure, drawn, lines, "update", "sampled_reward", labels)
-
-
-PUBLISHED: dict[str, Callable[[Study, Sheet], Plot | None]] = {
-    "vespo-fig2-kernels": kernels,
-    "vcpo-results-stack": results_stack,
-    "vcpo-lag-sweep": lag_sweep,
-    "vcpo-fig9-ablation": ablation,
-}
-"""Each figure of a paper by its name; all fit one column."""

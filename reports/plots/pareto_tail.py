@@ -7,7 +7,7 @@ import numpy as np
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
 from vcpo_bench.reports.plots.method_style import INK
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, panel_grid
 from vcpo_bench.reports.plots.ticks import over_updates
 from vcpo_bench.reports.study import Study
 from vcpo_bench.reports.symbols import typeset
@@ -46,8 +46,7 @@ def pareto_k(study: Study, sheet: Sheet) -> Plot | None:
             typeset(axes[panel].set_ylabel("Pareto k\u0302"))
         if panel + columns >= len(lags):
             over_updates(axes[panel])
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     title = "How heavy is the tail of the weights?"
     caption = (
         f"{title} Pareto k-hat of the sequence weights in trailing windows, tasks and learning rates pooled. "

@@ -8,7 +8,7 @@ import pandas as pd
 from vcpo_bench.analysis.comparison.best_learning_rate import CONTEXT
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
-from vcpo_bench.reports.plots.sheet import add_legend, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, draw_line, panel_grid
 from vcpo_bench.reports.scores import at_rate, scale, score_column, score_name
 from vcpo_bench.reports.study import Study
 
@@ -28,8 +28,7 @@ def profiles(study: Study, sheet: Sheet) -> Plot | None:
     axes.set_xlabel(score_name(study))
     axes.set_ylabel("share of runs above")
     axes.set_ylim(-0.03, 1.03)
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     seeds = several(runs.groupby([*CONTEXT, "method"]).size())
     title = "How are the scores of each method distributed?"
     caption = (

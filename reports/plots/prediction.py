@@ -7,7 +7,7 @@ import pandas as pd
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, panel_grid
 from vcpo_bench.reports.study import Study
 
 PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -46,8 +46,7 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
             axes[panel].set_ylabel("AUROC")
         if panel + columns >= len(panels):
             axes[panel].set_xlabel("lead (updates)")
-    if sheet.legend:
-        add_legend(figure, signals, legend_columns(sheet, signals))
+    add_legend(figure, sheet, signals)
     title = "Can collapse be predicted?"
     caption = (
         f"{title} Area under the ROC curve of each signal, a number of updates (the lead) before the onset of "

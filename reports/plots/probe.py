@@ -7,7 +7,7 @@ import pandas as pd
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, legend_columns, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_line, panel_grid
 from vcpo_bench.reports.plots.ticks import log_scale, over_updates, say_below
 from vcpo_bench.reports.plots.zeros import mark_zeros
 from vcpo_bench.reports.study import Study
@@ -56,8 +56,7 @@ def estimator_probe(study: Study, sheet: Sheet) -> Plot | None:
             own = [line for line in lines if line.panel == panel]
             if log and own:
                 say_below(axes[panel], own, log_scale(axes[panel], np.concatenate([line.y for line in own])))
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     title = "What is an update worth?"
     caption = (
         f"{title} Every method's update on many batches sampled anew from the lagged policy, against the gradient of a "

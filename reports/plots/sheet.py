@@ -97,9 +97,10 @@ def draw_line(axes: Axes, line: Line, methods: Sequence[str]) -> None:
     drawn.set_gid(f"m{index}-line-{line.panel}")
 
 
-def add_legend(figure: Figure, methods: Sequence[str], columns: int) -> None:
-    """Put the legend of methods above the panels; the figure grows by what more than one row of it needs."""
-    _legend_of(figure, [method_handle(name) for name in methods], columns)
+def add_legend(figure: Figure, sheet: Sheet, methods: Sequence[str]) -> None:
+    """Put the legend of methods above the panels, if the sheet asks for one; the figure grows by what its rows need."""
+    if sheet.legend:
+        legend_above(figure, sheet, [method_handle(name) for name in methods])
 
 
 def method_handle(name: str) -> Line2D:
@@ -109,7 +110,7 @@ def method_handle(name: str) -> Line2D:
 
 
 def legend_above(figure: Figure, sheet: Sheet, handles: Sequence[Line2D]) -> None:
-    """Put a legend of other things than methods above the panels, in as few rows as fit the sheet."""
+    """Put a legend above the panels, in as few rows as fit the sheet."""
     _legend_of(figure, handles, legend_columns(sheet, [str(one.get_label()) for one in handles]))
 
 
@@ -152,10 +153,9 @@ def _legend_of(figure: Figure, handles: Sequence[Line2D], columns: int) -> None:
 
 def legend_strip(sheet: Sheet, methods: Sequence[str]) -> Figure:
     """A legend for several figures: as wide as the sheet, as high as its rows."""
-    columns = legend_columns(sheet, methods)
     figure = Figure(figsize=(sheet.width, 0.0))
     figure.set_layout_engine("none")
-    add_legend(figure, methods, columns)
+    legend_above(figure, sheet, [method_handle(name) for name in methods])
     figure.set_figheight(figure.get_figheight() + 2 * LEGEND_ROW * mpl.rcParams["legend.fontsize"] / 72)
     return figure
 

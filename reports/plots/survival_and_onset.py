@@ -19,7 +19,6 @@ from vcpo_bench.reports.plots.sheet import (
     add_legend,
     columns_for,
     draw_lines,
-    legend_columns,
     panel_grid,
 )
 from vcpo_bench.reports.plots.ticks import LEAST, log_scale, over_updates, say_below
@@ -54,8 +53,7 @@ def survival(study: Study, sheet: Sheet) -> Plot | None:
             over_updates(axes[index])
         if index % columns == 0:
             axes[index].set_ylabel("share not yet collapsed")
-    if sheet.legend:
-        add_legend(figure, methods, legend_columns(sheet, methods))
+    add_legend(figure, sheet, methods)
     title = "How long until runs fail?"
     band = any(line.low is not None and (line.low < line.y).any() for line in lines)
     seeds = several(cells.groupby(["task", "regime", "lr", "staleness", "method"]).size())
@@ -116,8 +114,7 @@ def at_onset(study: Study, sheet: Sheet) -> Plot | None:
             say_below(panel, own, log_scale(panel, np.concatenate([line.y for line in own])))
         panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10], min_n_ticks=LEAST))
     figure.supxlabel("updates since onset", fontsize=sheet.font_size)
-    if sheet.legend:
-        add_legend(figure, names, legend_columns(sheet, names))
+    add_legend(figure, sheet, names)
     title = "What changes before a collapse?"
     caption = (
         f"{title} Collapsed runs ({len(failed)}, by the collapse rule) aligned at the onset of the collapse: the first "

@@ -16,9 +16,10 @@ from vcpo_bench.analysis.results import load
 from vcpo_bench.records import STEPS_FILE
 from vcpo_bench.reports.document import Picture
 from vcpo_bench.reports.figure import Plot, Sheet
+from vcpo_bench.reports.plots.catalog import FIGURES
 from vcpo_bench.reports.plots.curves import QUANTITIES, trajectories
 from vcpo_bench.reports.plots.method_style import drawing
-from vcpo_bench.reports.plots.paper_figures import PUBLISHED, lag_sweep, results_stack
+from vcpo_bench.reports.plots.paper_figures import lag_sweep, results_stack
 from vcpo_bench.reports.plots.ticks import LEAST
 from vcpo_bench.reports.report import build
 from vcpo_bench.reports.study import Study
@@ -51,7 +52,8 @@ def make(folder: Path, make_results: Make, seeds: tuple[int, ...]) -> Study:
 
 def pictures_of(study: Study) -> list[Picture]:
     reported = [one for section in build(study).sections for one in section.blocks if isinstance(one, Picture)]
-    return [*reported, *(Picture(name, partial(draw, study)) for name, draw in PUBLISHED.items())]
+    published = [name for name in FIGURES if name.startswith(("vcpo-", "vespo-"))]
+    return [*reported, *(Picture(name, partial(FIGURES[name].draw, study)) for name in published)]
 
 
 def drawn(pictures: list[Picture], sheet: Sheet) -> list[Plot]:

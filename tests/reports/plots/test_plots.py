@@ -239,8 +239,9 @@ def test_a_long_legend_does_not_squeeze_the_panels() -> None:
     with drawing():
         heights = []
         for methods in (["vcpo"], [f"clip(high=0.{i})" for i in range(30, 48)]):
-            figure, axes = panel_grid(Sheet(width=5.5, panel_height=1.35, legend=True), 2, 2)
-            add_legend(figure, methods, 2)
+            sheet = Sheet(width=5.5, panel_height=1.35, legend=True)
+            figure, axes = panel_grid(sheet, 2, 2)
+            add_legend(figure, sheet, methods)
             figure.canvas.draw()
             heights.append(axes[0].get_position().height * figure.get_figheight())
     assert heights[1] > 0.9 * heights[0]

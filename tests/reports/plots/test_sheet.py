@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from matplotlib.figure import Figure
@@ -23,7 +24,7 @@ def test_the_legend_of_a_column_fits_in_few_rows(venue: str) -> None:
     with drawing(sheet.font_size):
         figure, _ = panel_grid(sheet, 1, 1)
         columns = legend_columns(sheet, METHODS)
-        add_legend(figure, METHODS, columns)
+        add_legend(figure, replace(sheet, legend=True), METHODS)
         figure.canvas.draw()
         box = figure.legends[0].get_window_extent()
     assert columns >= 2
