@@ -1,7 +1,9 @@
 """The first lines of the answer: what happened in order, what to change, and from where to start again."""
 
 import json
+import math
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
 
 ACTIONS = yaml.safe_load((SETTINGS / "actions.yaml").read_text())
 TRAINERS = sorted(file.stem for file in SETTINGS.glob("*.yaml") if file.stem != "actions")
+VERL = yaml.safe_load((SETTINGS / "verl.yaml").read_text())["settings"]
 T = np.arange(200)
 
 
@@ -61,6 +64,16 @@ def test_what_the_log_shows_to_be_on_is_no_advice(tmp_path: Path) -> None:
     found = run_of(tmp_path, **{GAP: grown(90), "rollout_corr/rollout_is_mean": np.full(T.size, 0.99)})
     assert found.try_next
     assert not any("rollout_is=sequence" in one.set for one in found.try_next)
+
+
+@pytest.mark.parametrize(("tokens", "kl"), [(1560, 0.001), (1560, 0.03), (60, 0.001)])
+def test_the_mask_of_verl_keeps_most_responses_of_a_run_that_is_well(tokens: int, kl: float) -> None:
+    """Their log-ratios are normal, with twice the KL as variance per token; verl bounds the mirrored ratio."""
+    rule, threshold = (one.rpartition("=")[2] for one in VERL["mask_far"].split())
+    assert rule == "seq_mean_k1"
+    low, high = (float(bound) for bound in threshold.split("_"))
+    mean = NormalDist(kl, math.sqrt(2 * kl / tokens))
+    assert mean.cdf(math.log(high)) - mean.cdf(math.log(low)) > 0.99
 
 
 def test_the_lag_is_no_advice_where_there_is_none(tmp_path: Path) -> None:
