@@ -66,6 +66,26 @@ def test_what_the_log_shows_to_be_on_is_no_advice(tmp_path: Path) -> None:
     assert not any("rollout_is=sequence" in one.set for one in found.try_next)
 
 
+def test_what_the_trainer_does_by_default_is_no_advice(tmp_path: Path) -> None:
+    rows = {
+        "trainer": {"mismatch_kl/all/mean": grown(90), "loss/mean": np.full(T.size, 0.1)},
+        "orchestrator": {
+            "train/agg/all/math/reward/mean": np.where(T < 150, 0.6, 0.02),
+            "off_policy/mean": 2.0 + 0 * T,
+        },
+    }
+    for part, logged in rows.items():
+        (tmp_path / part).mkdir()
+        lines = [json.dumps({"step": int(t), **{k: float(v[t]) for k, v in logged.items()}}) for t in T]
+        (tmp_path / part / "metrics.jsonl").write_text("\n".join(lines))
+    found = diagnose(read_run([tmp_path / part / "metrics.jsonl" for part in rows]))
+    assert found.causes[0].name == "lag and weights"
+    said = " ".join(one.set for one in found.try_next)
+    assert ACTIONS["actions"]["correct"]["words"] not in said
+    assert [setting in said for setting in ("max_off_policy_steps", "eps = 0.1", "half of lr")] == [True] * 3
+    assert not any("no correction shows" in one.why for one in found.try_next)
+
+
 @pytest.mark.parametrize(("tokens", "kl"), [(1560, 0.001), (1560, 0.03), (60, 0.001)])
 def test_the_mask_of_verl_keeps_most_responses_of_a_run_that_is_well(tokens: int, kl: float) -> None:
     """Their log-ratios are normal, with twice the KL as variance per token; verl bounds the mirrored ratio."""
@@ -117,3 +137,4 @@ def test_a_file_of_settings_is_of_a_trainer_and_names_actions(trainer: str) -> N
     assert trainer in frameworks()
     assert read["source"]
     assert set(read["settings"]) <= set(ACTIONS["actions"])
+    assert set(read.get("default", ())) <= set(ACTIONS["actions"]) - set(read["settings"])
