@@ -72,6 +72,8 @@ VERB = Verb(
     order=6,
     examples=(
         "vcpo-bench watch checkpoints/my-run",
-        "vcpo-bench watch run.jsonl --alarm-command 'scancel \"$JOB\"' --idle 3600",
+        # 80 columns break it behind `||`, where a copy still works
+        "vcpo-bench watch LOG --alarm-command "
+        '\'[ "$VCPO_BENCH_EVENT" != collapsed ] || [ "$VCPO_BENCH_OLD" = 1 ] || scancel "$JOB"\'',
     ),
 )

@@ -121,6 +121,7 @@ def _document(study: CalibrationRuns, detectors: Sequence[Detector], parts: pd.D
         "format": FORMAT,
         "study": study.name,
         "reward": study.reward,
+        "lengths": study.lengths,
         "inputs": study.inputs,
         "union": _union(rows.get(ANY)),
         "verdict": _verdict(verdict),

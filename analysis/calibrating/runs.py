@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vcpo_bench.analysis.diagnosis.diagnosis import Outcome
 from vcpo_bench.analysis.diagnosis.outcome import read_outcome
-from vcpo_bench.analysis.log_alarms.updates import EXACT, LOGGED, LoggedUpdates, reward_range, updates_of
+from vcpo_bench.analysis.log_alarms.updates import EXACT, LOGGED, LoggedUpdates, lengths_at, reward_range, updates_of
 from vcpo_bench.analysis.logs import LoggedRun, Series
 from vcpo_bench.analysis.logs.names import Name, columns
 from vcpo_bench.analysis.monitoring.calibration import RewardRange
@@ -41,6 +41,8 @@ class CalibrationRuns:
         called: Whether the verdict on the training reward alone is "collapsed", shape [N]; NaN: it cannot tell.
         inputs: By column, the logged name that does not hold the exact quantity.
         reward: Where the rewards lie.
+        lengths: The shortest and longest mean length of responses in an update of healthy runs, in whole tokens; None:
+            not recorded.
         name: For people.
     """
 
@@ -52,6 +54,7 @@ class CalibrationRuns:
     called: Array
     inputs: dict[str, str]
     reward: RewardRange
+    lengths: tuple[float, float] | None
     name: str
 
 
@@ -60,6 +63,9 @@ def runs_of_results(results: Results, name: str) -> CalibrationRuns:
     panel = build_panel(results)
     runs = panel.runs
     lagging = runs["staleness"].to_numpy() >= LEAST_LAG
+    healthy = (runs["event"] == "healthy").to_numpy() & lagging
+    steps = results.step_columns("length_mean")
+    lengths = steps.loc[steps["key"].isin(runs["key"][healthy]), "length_mean"]
     tables = dict(results.step_columns("batch_reward").groupby("key", sort=False)[["step", "batch_reward"]].__iter__())
     called = np.array([_called(tables[key]) for key in runs["key"]])
     rewards = results.step_columns("batch_reward")["batch_reward"].to_numpy(dtype=np.float64)
@@ -67,11 +73,12 @@ def runs_of_results(results: Results, name: str) -> CalibrationRuns:
         panel=panel,
         configuration=panel.cluster,
         groups=runs["task"].to_numpy(dtype=object),
-        healthy=(runs["event"] == "healthy").to_numpy() & lagging,
+        healthy=healthy,
         dipped=(runs["event"] == "transient dip").to_numpy() & lagging,
         called=called,
         inputs={},
         reward=reward_range(rewards),
+        lengths=_ends(lengths.to_numpy(dtype=np.float64)),
         name=name,
     )
 
@@ -92,6 +99,8 @@ def runs_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
     events = np.array([_EVENTS[outcome.verdict] for _, outcome in kept])
     onset = np.array([_onset(table, outcome) for (_, outcome), table in zip(kept, tables, strict=True)])
     lagging = np.array([_largest_lag(run) >= LEAST_LAG for run, _ in kept])
+    healthy = (events == "healthy") & lagging
+    lengths = [lengths_at(kept[row][0], tables[row].steps) for row in np.flatnonzero(healthy)]
     rewards = [run.series["reward"].values for run, _ in kept if "reward" in run.series]
     return CalibrationRuns(
         panel=Panel(
@@ -104,13 +113,19 @@ def runs_of_logs(logs: Sequence[LoggedRun], name: str) -> CalibrationRuns:
         ),
         configuration=np.arange(len(kept)),
         groups=np.full(len(kept), "", dtype=object),
-        healthy=(events == "healthy") & lagging,
+        healthy=healthy,
         dipped=(events == "transient dip") & lagging,
         called=np.array([_from_training_reward(run) for run, _ in kept]),
         inputs=inputs,
         reward=reward_range(np.concatenate(rewards)) if rewards else "any",
+        lengths=_ends(np.concatenate([np.empty(0), *lengths])),
         name=name,
     )
+
+
+def _ends(lengths: Array) -> tuple[float, float] | None:
+    known = lengths[np.isfinite(lengths)]
+    return (float(np.floor(known.min())), float(np.ceil(known.max()))) if known.size else None
 
 
 def _values(tables: Sequence[LoggedUpdates]) -> dict[str, Array]:

@@ -23,10 +23,11 @@ _LAG = ("lag_mean", "lag_max")
 def try_next(run: LoggedRun, causes: Sequence[Cause]) -> tuple[Advice, ...]:
     """At most four things to change, the most likely first; none without a probable cause.
 
-    The first actions of the first cause go before the first of the next; what the log shows to be done already, and
-    what needs a lag where there is none, is left out.
+    The first actions of the first cause go before the first of the next; what the log shows to be done already or
+    the trainer does by default, and what needs a lag where there is none, is left out.
     """
-    known, own = _read("actions"), _read(run.framework).get("settings", {})
+    known, trainer = _read("actions"), _read(run.framework)
+    own, done = trainer.get("settings", {}), trainer.get("default", ())
     ranks: dict[str, int] = {}
     for number, cause in enumerate(one for one in causes if one.standing == "probable"):
         for place, name in enumerate(_actions(cause, known["causes"])):
@@ -35,7 +36,7 @@ def try_next(run: LoggedRun, causes: Sequence[Cause]) -> tuple[Advice, ...]:
     for name in sorted(ranks, key=lambda name: ranks[name]):
         action = known["actions"][name]
         words = own.get(name, action.get("words", ""))
-        if words and _applies(run, action):
+        if words and name not in done and _applies(run, action):
             found.append(Advice(words, action["why"], action["source"]))
     return tuple(found[:MOST])
 

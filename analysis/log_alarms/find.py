@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vcpo_bench.analysis.log_alarms.updates import updates_of
+from vcpo_bench.analysis.log_alarms.updates import lengths_at, updates_of
 from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.analysis.monitoring.alarm_panel import alarm_text
 from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.detectors import REFRACTORY, beginnings
+from vcpo_bench.analysis.monitoring.long_responses import too_long
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 
 
@@ -48,7 +49,8 @@ class AlarmReport:
 
     Attributes:
         alarms: In the order of steps.
-        silent: Signals that cannot be computed from this log, and why: their detectors cannot raise an alarm.
+        silent: Signals that cannot be computed from this log, or not be heard where it ends, and why: their detectors
+            cannot raise an alarm.
         notes: What makes this log unlike the runs the detectors were tuned on.
     """
 
@@ -71,6 +73,12 @@ def find_alarms(run: LoggedRun, calibrations: Sequence[Calibration]) -> AlarmRep
             reasons = [f"{name} is not in the log" for name in absent] + list(refused.values())
             silent[signal.name] = "; ".join(reasons) or "no value can be computed so far"
             continue
+        lengths = lengths_at(run, table.steps)
+        deaf = too_long(one, signal, lengths)
+        if one.lengths is not None and deaf[-1]:
+            low, high = one.lengths
+            silent[signal.name] = f"responses of {lengths[-1]:,.0f} tokens, tuned on {low:,.0f} to {high:,.0f}"
+        values = np.where(deaf, np.nan, values)
         raised, scores = one.detector.alarms(values), one.detector.scores(values)
         starts = np.flatnonzero(beginnings(raised[None, :])[0])
         alarms += [RunAlarm(one, float(table.steps[at]), float(scores[at])) for at in starts]

@@ -72,6 +72,15 @@ def updates_of(
     return LoggedUpdates(columns), refused
 
 
+def lengths_at(run: LoggedRun, steps: Array) -> Array:
+    """Mean tokens of the responses at steps [S], the last that were logged until there; NaN where none were."""
+    series = run.series.get("length_mean")
+    if series is None or series.source.tag != EXACT:
+        return np.full(steps.shape, np.nan)
+    known, values = series.finite
+    return np.concatenate([[np.nan], values])[np.searchsorted(known, steps, side="right")]
+
+
 def reward_range(values: Array) -> RewardRange:
     """The narrowest range that holds these rewards."""
     finite = values[np.isfinite(values)]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.arrays import as_floats
 from vcpo_bench.analysis.monitoring.calibration import REWARD_RANGES, Calibration, RewardRange, lie_in
 from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream
+from vcpo_bench.analysis.monitoring.long_responses import too_long
 from vcpo_bench.analysis.monitoring.signal import SIGNALS, Signal
 
 REWARDS = ("sampled_reward", "batch_reward")
@@ -106,7 +107,8 @@ class AlarmPanel:
         columns: Columns of `records.steps.STEPS` that the signals are computed from.
         values: The signals after the latest update; NaN: cannot be computed.
         silent: Those among the detectors' signals that cannot be computed, or whose detectors were all tuned on another
-            quantity or on rewards in another range than any seen so far: these cannot raise an alarm.
+            quantity or on rewards in another range than any seen so far, or hear nothing in responses as long as the
+            latest: these cannot raise an alarm.
 
     Raises:
         UsageError: A signal does not exist.
@@ -129,12 +131,19 @@ class AlarmPanel:
         self.values = {name: self._table.latest(signal) for name, signal in self._signals.items()}
         rewards = [value for name in REWARDS if (value := row.get(name)) is not None and np.isfinite(value)]
         self._foreign |= {name for name in REWARD_RANGES if not lie_in(rewards, name)}
-        heard = [(one, stream) for one, stream in self._streams if self._fits(one)]
-        able = {one.detector.signal for one, _ in heard}
-        self.silent = tuple(name for name in self._watched if name not in able or np.isnan(self.values[name]))
-        raised = [(one, stream) for one, stream in heard if stream.feed(self.values[one.detector.signal])]
+        length = row.get("length_mean")
+        lengths = np.array([np.nan if length is None else float(as_floats(length))])
+        heard = [(one, stream, self._value(one, lengths)) for one, stream in self._streams if self._fits(one)]
+        able = {one.detector.signal for one, _, value in heard if not np.isnan(value)}
+        self.silent = tuple(name for name in self._watched if name not in able)
+        raised = [(one, stream) for one, stream, value in heard if stream.feed(value)]
         self._step += 1
         return tuple(Alarm(one, self._step, stream.score) for one, stream in raised)
+
+    def _value(self, one: Calibration, lengths: NDArray[np.float64]) -> float:
+        """What a detector hears of the latest update, whose responses have these mean lengths [1]."""
+        name = one.detector.signal
+        return np.nan if too_long(one, self._watched[name], lengths)[0] else self.values[name]
 
     def _fits(self, one: Calibration) -> bool:
         """Whether a detector was tuned on what it would hear: the exact quantities, and rewards in the same range."""

@@ -131,6 +131,7 @@ class Calibration:
         inputs: By column of `records.steps.STEPS`, the name it was logged under where the detector was tuned, if that
             name holds another quantity than the column (an estimate, a truncated value).
         reward: Where the rewards lay.
+        lengths: The shortest and longest mean length of responses, in tokens; None: not known.
     """
 
     detector: Detector
@@ -144,6 +145,7 @@ class Calibration:
     union: Union | None = None
     inputs: Mapping[str, str] = field(default_factory=dict)
     reward: RewardRange = "any"
+    lengths: tuple[float, float] | None = None
 
     @property
     def words(self) -> str:
@@ -183,7 +185,12 @@ def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
             union.get("study", whole.get("study", "")),
             Elsewhere(**union["elsewhere"]) if "elsewhere" in union else None,
         )
-        shared = {"union": together, "inputs": dict(whole.get("inputs", {})), "reward": whole.get("reward", "any")}
+        shared = {
+            "union": together,
+            "inputs": dict(whole.get("inputs", {})),
+            "reward": whole.get("reward", "any"),
+            "lengths": _lengths(whole.get("lengths")),
+        }
         found = tuple(_calibration(entry, shared) for entry in entries)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
@@ -248,6 +255,13 @@ def _calibration(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Calibra
         _rate(entry.get("healthy_alarmed")) if healthy else None,
         **shared,
     )
+
+
+def _lengths(values: Sequence[float] | None) -> tuple[float, float] | None:
+    if values is None:
+        return None
+    low, high = values
+    return float(low), float(high)
 
 
 def _rate(values: Sequence[float] | None) -> Rate | None:

@@ -73,7 +73,7 @@ def _look(follower: Follower, watch: RunWatch, first: bool, about: set[str]) -> 
     if first:
         yield Note(f"{run.path}: {run.title}, at step {run.last_step:.15g} ({run.step_unit})")
         yield from map(Note, run.notes)
-        yield from _about_detectors(watch)
+    yield from _about_detectors(watch, first, about)
     if follower.went_back is not None:
         yield Note(f"the run was resumed at step {follower.went_back:.15g}")
     yield from _told(events, about)
@@ -88,12 +88,16 @@ def _told(events: Iterable[RunEvent], about: set[str]) -> Iterator[RunEvent | No
             yield Note(one.about)
 
 
-def _about_detectors(watch: RunWatch) -> Iterator[Note]:
+def _about_detectors(watch: RunWatch, first: bool, about: set[str]) -> Iterator[Note]:
+    """What cannot raise an alarm, each signal once: some fall silent while responses grow."""
     report = watch.report
     assert report is not None
     for signal, why in report.silent.items():
-        yield Note(f"no alarm can come from {signal}: {why}")
-    yield from map(Note, report.notes)
+        if signal not in about:
+            about.add(signal)
+            yield Note(f"no alarm can come from {signal}: {why}")
+    if first:
+        yield from map(Note, report.notes)
 
 
 def _farewell(follower: Follower, watch: RunWatch, idle: float, about: set[str]) -> Iterator[RunEvent | Note]:

@@ -1,6 +1,8 @@
 """`vcpo-bench watch` beside a process that writes the log."""
 
 import json
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,6 +11,10 @@ from pathlib import Path
 import pytest
 from command_line import call, refused
 from foreign_runs import planted, rows_of, write_jsonl
+
+from vcpo_bench.analysis.watching import RunEvent
+from vcpo_bench.commands.support.alarm_command import environment
+from vcpo_bench.commands.watch import VERB
 
 
 def test_a_growing_log_raises_each_alarm_once_until_ctrl_c(tmp_path: Path) -> None:
@@ -94,6 +100,24 @@ def test_a_command_that_fails_is_said_and_ends_with_3(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "the alarm command ended with 7" in result.stderr
     assert "ALARM" in result.stdout
+
+
+def test_the_example_that_cancels_a_job_does_so_at_a_new_collapse_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (told,) = (one for one in VERB.examples if "scancel" in one)
+    assert told in (Path(__file__).parents[2] / "docs" / "watch.md").read_text().splitlines()
+    command = shlex.split(told)[-1]
+    stub = tmp_path / "scancel"
+    stub.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/canceled\n')
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for kind in ("alarm", "collapsed"):
+        for old in (True, False):
+            job = {**os.environ, "JOB": f"{kind} {old}"}
+            event = RunEvent(kind, 1.0, "", "", old)  # type: ignore[arg-type]
+            subprocess.run(["sh", "-c", command], env=job | environment(event, "log"), check=True)
+    assert (tmp_path / "canceled").read_text() == "collapsed False\n"
 
 
 @pytest.mark.parametrize(

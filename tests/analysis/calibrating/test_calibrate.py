@@ -161,6 +161,17 @@ def test_seeds_of_one_configuration_would_promise_too_much(make_study: Callable[
     assert apart.loc[ANY, "healthy_alarmed"] > TARGET
 
 
+def test_the_file_holds_the_lengths_of_the_healthy_runs(make_study: Callable[..., Results]) -> None:
+    results = learning(make_study({"ess_ratio": lambda t, onset, lag, rng: np.zeros(t.shape)}, seeds=10))
+    bare = runs_of_results(results, "not recorded")
+    assert bare.lengths is None
+    healthy = results.steps["key"].isin(bare.panel.runs["key"][bare.healthy])
+    results.steps["length_mean"] = np.where(healthy, 60.4 + results.steps["step"] % 2, 900.0)
+    here = runs_of_results(results, "lengths")
+    assert here.lengths == (60, 62)
+    assert json.loads(calibrate(here, [Detector("ess", 5, 1.0)]).document)["lengths"] == [60, 62]
+
+
 def test_the_file_is_read_by_the_monitor_and_says_where_it_holds(report: CalibrationReport, tmp_path: Path) -> None:
     path = tmp_path / "calibration.json"
     path.write_text(report.document)

@@ -1,7 +1,9 @@
 """The first lines of the answer: what happened in order, what to change, and from where to start again."""
 
 import json
+import math
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
 
 ACTIONS = yaml.safe_load((SETTINGS / "actions.yaml").read_text())
 TRAINERS = sorted(file.stem for file in SETTINGS.glob("*.yaml") if file.stem != "actions")
+VERL = yaml.safe_load((SETTINGS / "verl.yaml").read_text())["settings"]
 T = np.arange(200)
 
 
@@ -63,6 +66,36 @@ def test_what_the_log_shows_to_be_on_is_no_advice(tmp_path: Path) -> None:
     assert not any("rollout_is=sequence" in one.set for one in found.try_next)
 
 
+def test_what_the_trainer_does_by_default_is_no_advice(tmp_path: Path) -> None:
+    rows = {
+        "trainer": {"mismatch_kl/all/mean": grown(90), "loss/mean": np.full(T.size, 0.1)},
+        "orchestrator": {
+            "train/agg/all/math/reward/mean": np.where(T < 150, 0.6, 0.02),
+            "off_policy/mean": 2.0 + 0 * T,
+        },
+    }
+    for part, logged in rows.items():
+        (tmp_path / part).mkdir()
+        lines = [json.dumps({"step": int(t), **{k: float(v[t]) for k, v in logged.items()}}) for t in T]
+        (tmp_path / part / "metrics.jsonl").write_text("\n".join(lines))
+    found = diagnose(read_run([tmp_path / part / "metrics.jsonl" for part in rows]))
+    assert found.causes[0].name == "lag and weights"
+    said = " ".join(one.set for one in found.try_next)
+    assert ACTIONS["actions"]["correct"]["words"] not in said
+    assert [setting in said for setting in ("max_off_policy_steps", "eps = 0.1", "half of lr")] == [True] * 3
+    assert not any("no correction shows" in one.why for one in found.try_next)
+
+
+@pytest.mark.parametrize(("tokens", "kl"), [(1560, 0.001), (1560, 0.03), (60, 0.001)])
+def test_the_mask_of_verl_keeps_most_responses_of_a_run_that_is_well(tokens: int, kl: float) -> None:
+    """Their log-ratios are normal, with twice the KL as variance per token; verl bounds the mirrored ratio."""
+    rule, threshold = (one.rpartition("=")[2] for one in VERL["mask_far"].split())
+    assert rule == "seq_mean_k1"
+    low, high = (float(bound) for bound in threshold.split("_"))
+    mean = NormalDist(kl, math.sqrt(2 * kl / tokens))
+    assert mean.cdf(math.log(high)) - mean.cdf(math.log(low)) > 0.99
+
+
 def test_the_lag_is_no_advice_where_there_is_none(tmp_path: Path) -> None:
     staleness = "training/off_policy/trajectory_staleness/mean"
     without = run_of(tmp_path, **{"rollout_corr/k3_kl": grown(90)})
@@ -104,3 +137,4 @@ def test_a_file_of_settings_is_of_a_trainer_and_names_actions(trainer: str) -> N
     assert trainer in frameworks()
     assert read["source"]
     assert set(read["settings"]) <= set(ACTIONS["actions"])
+    assert set(read.get("default", ())) <= set(ACTIONS["actions"]) - set(read["settings"])

@@ -7,10 +7,10 @@ import pytest
 from foreign_runs import PLANTED, planted, rows_of, write_jsonl
 
 from vcpo_bench.analysis.log_alarms import AlarmReport, find_alarms
-from vcpo_bench.analysis.log_alarms.updates import reward_range
+from vcpo_bench.analysis.log_alarms.updates import lengths_at, reward_range
 from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.monitoring.alarm_panel import AlarmPanel
-from vcpo_bench.analysis.monitoring.calibration import Calibration, Rate, RewardRange
+from vcpo_bench.analysis.monitoring.calibration import Calibration, Rate, RewardRange, load_calibrations
 from vcpo_bench.analysis.monitoring.detectors import Detector
 
 
@@ -62,6 +62,46 @@ def test_rewards_on_another_scale_are_not_compared(tmp_path: Path) -> None:
     run = read_run(write_jsonl(tmp_path / "log.jsonl", logged))
     assert "rewards from 0 to 1" in find_alarms(run, [known("reward_drop", 0.1, reward="unit")]).silent["reward_drop"]
     assert find_alarms(run, [known("reward_drop", 0.1, reward="any")]).alarms
+
+
+def long_run(folder: Path, lengths: np.ndarray, kl: float) -> AlarmReport:
+    """A healthy run of verl whose only gap is that between engine and trainer, and the packaged `kl_length`."""
+    logged = [
+        {
+            "critic/score/mean": 0.5,
+            "rollout_corr/k3_kl": kl,
+            "response_length/mean": float(length),
+            "actor/pg_loss": 0.0,
+        }
+        for length in lengths
+    ]
+    run = read_run(write_jsonl(folder / "log.jsonl", logged))
+    return find_alarms(run, [one for one in load_calibrations() if one.detector.signal == "kl_length"])
+
+
+def test_a_normal_gap_over_long_responses_is_no_alarm(tmp_path: Path) -> None:
+    found = long_run(tmp_path, np.full(60, 9000), 0.0009)
+    assert found.alarms == ()
+    assert found.silent == {"kl_length": "responses of 9,000 tokens, tuned on 4 to 24"}
+
+
+def test_short_responses_are_heard(tmp_path: Path) -> None:
+    found = long_run(tmp_path, np.full(60, 59), 0.2)
+    assert ([one.step for one in found.alarms], found.silent) == ([0.0], {})
+
+
+def test_an_alarm_before_responses_became_too_long_stays(tmp_path: Path) -> None:
+    found = long_run(tmp_path, np.where(np.arange(60) < 30, 1000, 4000), 0.006)
+    assert [one.step for one in found.alarms] == [0.0]
+    assert found.silent == {"kl_length": "responses of 4,000 tokens, tuned on 4 to 24"}
+
+
+def test_the_length_with_the_prompt_is_no_length_of_a_response(tmp_path: Path) -> None:
+    line = "Step {0} | Time: 9.00s | Reward: 0.5000 | Seq. Length: 9000.0 tokens/sample | Async Level: 1"
+    (tmp_path / "log.txt").write_text("\n".join(line.format(step) for step in range(40)))
+    run = read_run(tmp_path / "log.txt", "prime-rl")
+    assert "length_mean" in run.series
+    assert np.isnan(lengths_at(run, np.arange(40.0))).all()
 
 
 @pytest.mark.parametrize(("values", "expected"), [([0, 1], "unit"), ([-1, 0.5], "signed"), ([0, 3], "any")])

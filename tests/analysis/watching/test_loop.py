@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from foreign_runs import planted, rows_of
 
-from vcpo_bench.analysis.monitoring.calibration import Calibration
+from vcpo_bench.analysis.monitoring.calibration import Calibration, load_calibrations
 from vcpo_bench.analysis.monitoring.detectors import Detector
 from vcpo_bench.analysis.watching import Follower, RunEvent, RunWatch
 from vcpo_bench.analysis.watching.loop import Note, watch_log
@@ -16,6 +16,7 @@ from vcpo_bench.errors import UsageError
 
 ROWS = rows_of(planted("lag and weights"), "vcpo-fork")
 DETECTOR = Calibration(Detector("ess", 1, 1.0), None, None, None, "nothing", 0, 0)
+PACKAGED = next(one for one in load_calibrations() if one.detector.signal == "kl_length")
 
 
 class EndOfTestError(Exception):
@@ -27,7 +28,9 @@ def append(path: Path, begin: int, end: int, mode: str = "a") -> None:
         file.writelines(json.dumps({"step": step, "data": ROWS[step]}) + "\n" for step in range(begin, end))
 
 
-def told(path: Path, happenings: list[Callable[[], None]], quiet: int = 3) -> list[RunEvent | Note]:
+def told(
+    path: Path, happenings: list[Callable[[], None]], quiet: int = 3, detector: Calibration = DETECTOR
+) -> list[RunEvent | Note]:
     """What the loop says while one thing after another happens to the log between two looks."""
     waiting: Iterator[Callable[[], None]] = iter([*happenings, *[lambda: None] * quiet])
 
@@ -39,7 +42,7 @@ def told(path: Path, happenings: list[Callable[[], None]], quiet: int = 3) -> li
 
     said: list[RunEvent | Note] = []
     with pytest.raises(EndOfTestError):
-        said.extend(watch_log(Follower(path), RunWatch([DETECTOR]), 0.0, sleep=sleep))  # keeps what came before the end
+        said.extend(watch_log(Follower(path), RunWatch([detector]), 0.0, sleep=sleep))  # keeps what came before the end
     return said
 
 
@@ -149,3 +152,18 @@ def test_a_reward_on_its_floor_is_told_at_once_in_a_short_line(tmp_path: Path) -
     (fall,) = [one for one in said if isinstance(one, RunEvent)]
     assert (fall.kind, fall.step) == ("collapsed", 40.0)
     assert len(fall.text) <= 120
+
+
+def test_a_signal_that_falls_silent_while_responses_grow_is_said_once(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+
+    def write(begin: int, length: float) -> None:
+        row = {"critic/score/mean": 0.5, "rollout_corr/k3_kl": 0.0009, "response_length/mean": length}
+        with log.open("a") as file:
+            file.writelines(json.dumps({"step": step, "data": row}) + "\n" for step in range(begin, begin + 30))
+
+    write(0, 800.0)
+    said = told(log, [lambda: write(30, 9000.0), lambda: write(60, 9500.0)], detector=PACKAGED)
+    assert events(said) == []
+    silent = [one.text for one in said if isinstance(one, Note) and "kl_length" in one.text]
+    assert silent == ["no alarm can come from kl_length: responses of 9,000 tokens, tuned on 4 to 24"]
