@@ -124,7 +124,8 @@ def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Arr
 
 def _hard(outcome: Outcome, hard: HardEvidence) -> Outcome:
     said = f"{hard.text[:1].upper()}{hard.text[1:]}."
-    return Outcome("collapsed", hard.step, outcome.resolution, outcome.column, said, "")
+    column = hard.column or outcome.column or "reward"
+    return Outcome("collapsed", hard.step, outcome.resolution, column, said, "")
 
 
 def _worst_part(run: LoggedRun) -> Outcome | None:
