@@ -32,7 +32,7 @@ def find_chain(outcome: Outcome, causes: Sequence[Cause]) -> tuple[Link, ...]:
 
 def _fall(outcome: Outcome, causes: Sequence[Cause]) -> str:
     if outcome.column != PART:
-        return _FALL.get(outcome.column, "reward down")
+        return _FALL.get(outcome.column, "")  # numbers that are not finite: the reward may be as it was
     lost = [sign for one in causes for _, sign in one.signs if one.name == PART_LOST and sign.endswith(" down")]
     return lost[0] if lost else "a part of the reward down"
 

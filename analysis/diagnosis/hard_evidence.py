@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
+from vcpo_bench.analysis.logs.read import OWN
 from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.analysis.wording import listed
 
 ROWS = 3
 """Rows up to the end of the log that must show it."""
-UPDATED = ("grad_norm", "loss", "entropy")
-"""Where an update that was not finite shows; two of them, or the only one logged, must."""
+GRADIENT = "grad_norm"
+UPDATED = (GRADIENT, "loss", "entropy")
+"""Where an update that was not finite shows; the gradient, two of them, or the only one logged, must."""
 CHANCE = 1e-3
 """Chance at most that a reward is on its floor for so long, from how often it was there before."""
 FELL = 0.1
@@ -23,10 +25,11 @@ GONE = 0.25
 
 
 class HardEvidence(NamedTuple):
-    """When it began, and a sentence."""
+    """When it began, a sentence, and the column that shows it where that is not the reward."""
 
     step: float
     text: str
+    column: str = ""
 
 
 def hard_evidence(run: LoggedRun) -> HardEvidence | None:
@@ -38,11 +41,15 @@ def hard_evidence(run: LoggedRun) -> HardEvidence | None:
 def _not_finite(run: LoggedRun) -> HardEvidence | None:
     logged = [run.series[name] for name in UPDATED if name in run.series]
     broken = [(one, at) for one in logged if (at := _tail(~np.isfinite(one.values))) is not None]
-    if len(broken) < min(2, len(logged)) or not broken or not all(np.isfinite(one.values).any() for one, _ in broken):
+    if not broken or not all(np.isfinite(one.values).any() for one, _ in broken):
         return None
-    step = min(float(one.steps[at]) for one, at in broken)
+    skipped = len(broken) < min(2, len(logged))  # such updates: all else stays finite
+    if skipped and (broken[0][0].column.name != GRADIENT or run.framework == OWN):  # how ours ended is on record
+        return None
+    step, column = min((float(one.steps[at]), one.column.name) for one, at in broken)
     names = listed([one.column.label for one, _ in broken])
-    return HardEvidence(step, f"{names} {'is' if len(broken) == 1 else 'are'} not finite from step {step:g} to the end")
+    said = f"{names} {'is' if len(broken) == 1 else 'are'} not finite from step {step:g} to the end"
+    return HardEvidence(step, f"{said}, so no update took effect" if skipped else said, column)
 
 
 def _on_its_floor(run: LoggedRun) -> HardEvidence | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vcpo_bench.analysis.diagnosis.diagnose import diagnose
 from vcpo_bench.analysis.diagnosis.diagnosis import VERDICTS, Diagnosis
 from vcpo_bench.analysis.logs.errors import SeveralRunsError
-from vcpo_bench.analysis.logs.run import PART, LoggedRun
+from vcpo_bench.analysis.logs.run import LoggedRun
 from vcpo_bench.errors import VcpoBenchError
 
 
@@ -51,7 +51,7 @@ class IndexedRun:
         if self.found is None:
             return np.empty(0)
         run, column = self.found.run, self.found.outcome.column
-        series = run.series.get("reward" if column == PART else column)
+        series = run.series.get(column if column in ("eval_reward", "") else "reward")
         return np.empty(0) if series is None else series.finite[1]
 
 

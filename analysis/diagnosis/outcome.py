@@ -21,7 +21,9 @@ from vcpo_bench.analysis.diagnosis.small_batch import (
     samples_per_value,
     scatter,
 )
+from vcpo_bench.analysis.diagnosis.small_reward import learned, rule_for
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
+from vcpo_bench.analysis.logs.read import OWN
 from vcpo_bench.analysis.logs.run import PART, LoggedRun, Series
 from vcpo_bench.analysis.wording import counted
 
@@ -84,21 +86,35 @@ def _of_the_whole(run: LoggedRun) -> Outcome:
 
 def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
     """What one curve says, or why it says nothing."""
-    rule = CollapseRule()
     steps, values, width = _points(series, averaged)
-    if values.size < rule.patience + 1:
+    least = CollapseRule().patience + 1
+    if values.size < least:
         means = f" of {width:g} updates" if averaged and width else ""
         points = f"{counted(values.size, 'point')}{means}"
-        return f"{series.column.label}: {points}, fewer than the {rule.patience + 1} the rule needs"
+        return f"{series.column.label}: {points}, fewer than the {least} the rule needs"
     scaled, why = to_unit(values)
     if scaled is None:
         return f"{series.column.label}: {why}"
     status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
-    event = judge(steps, scaled, status, rule)
-    if event.kind == "transient dip" or event.unresolved:  # one low point may be noise
-        event = judge(steps, scaled, status, CollapseRule(min_drop=max(rule.min_drop, NOISES * scatter(scaled))))
+    event = _event(steps, scaled, status, CollapseRule() if run.framework == OWN else rule_for(scaled))
+    if event.kind == "stall" and run.framework != OWN and learned(scaled, _samples_behind(series, scaled)):
+        event = replace(event, kind="healthy")
     found = _outcome(event, series, width, why, steps, scaled)
     return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled)
+
+
+def _event(steps: Array, points: Array, status: str, rule: CollapseRule) -> CollapseVerdict:
+    event = judge(steps, points, status, rule)
+    if event.kind == "transient dip" or event.unresolved:  # one low point may be noise
+        noisy = replace(rule, min_drop=max(rule.min_drop, NOISES * scatter(points)))
+        event = judge(steps, points, status, noisy)
+    return event
+
+
+def _samples_behind(series: Series, points: Array) -> float | None:
+    """Samples behind one point of a curve; None where that cannot be read from its values."""
+    samples = samples_per_value(series)
+    return None if samples is None else samples * series.finite[1].size / points.size
 
 
 def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Array) -> Outcome:
@@ -106,9 +122,8 @@ def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Arr
     if outcome.verdict not in FELL:
         return outcome
     at, samples = int(np.searchsorted(steps, outcome.onset)), samples_per_value(series)
-    logged, values = series.finite
-    behind = None if samples is None else samples * values.size / points.size
-    updates = max(float(np.median(np.diff(logged))), 1.0)  # behind a value
+    behind = _samples_behind(series, points)
+    updates = max(float(np.median(np.diff(series.finite[0]))), 1.0)  # behind a value
     few = "" if samples is None else f"Each value is the mean of {samples} samples. "
     if not fell_beyond_noise(points, at, behind):
         reason = f"{few}The fall is within the noise of the curve; take more samples, or log an evaluation."
@@ -124,7 +139,8 @@ def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Arr
 
 def _hard(outcome: Outcome, hard: HardEvidence) -> Outcome:
     said = f"{hard.text[:1].upper()}{hard.text[1:]}."
-    return Outcome("collapsed", hard.step, outcome.resolution, outcome.column, said, "")
+    column = hard.column or outcome.column or "reward"
+    return Outcome("collapsed", hard.step, outcome.resolution, column, said, "")
 
 
 def _worst_part(run: LoggedRun) -> Outcome | None:

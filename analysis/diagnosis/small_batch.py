@@ -13,7 +13,7 @@ _MAD_TO_STD = 1.4826
 SMALL = 16
 """Samples of a batch so small that the order of its prompts moves its mean as well."""
 NOISES = 4.0
-"""Standard errors of a difference of means that a fall must exceed."""
+"""Standard errors of a difference of means that a fall or a rise must exceed."""
 _LIKELY = 2.0
 """Standard errors by which two equal means easily differ."""
 _NOTHING = 0.1
@@ -63,10 +63,19 @@ def fell_beyond_noise(values: Array, at: int, samples: float | None) -> bool:
     before = values[: max(at, _POINTS)]
     best = float(np.convolve(before, np.full(_POINTS, 1 / _POINTS), mode="valid").max())
     low = min(float(values[at : at + _POINTS].mean()), float(values[-_POINTS:].mean()))
-    noise = scatter(values) * np.sqrt(2 / _POINTS)
-    if samples is not None:
-        noise = max(noise, _standard_error(best, _POINTS * samples))
-    return bool(best - low > NOISES * noise)
+    return best - low > NOISES * _noise(values, best, samples)
+
+
+def rose_beyond_noise(values: Array, samples: float | None) -> bool:
+    """Whether the last points are above the first ones by more than noise can explain; as for `fell_beyond_noise`."""
+    start, end = float(values[:_POINTS].mean()), float(values[-_POINTS:].mean())
+    return end - start > NOISES * _noise(values, end, samples)
+
+
+def _noise(values: Array, mean: float, samples: float | None) -> float:
+    """Standard error of the difference of two means of a few points, the larger of them given."""
+    between = scatter(values) * float(np.sqrt(2 / _POINTS))
+    return between if samples is None else max(between, _standard_error(mean, _POINTS * samples))
 
 
 def scatter(values: Array) -> float:

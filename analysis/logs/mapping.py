@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.logs.averages import average
-from vcpo_bench.analysis.logs.names import Framework, Name, columns, step_names
+from vcpo_bench.analysis.logs.names import CLOCK, Framework, Name, columns, step_names
 from vcpo_bench.analysis.logs.rows import ROW_NUMBER, LogRows
 from vcpo_bench.analysis.logs.run import PART, Series
 
@@ -46,7 +46,7 @@ def map_names(rows: LogRows, framework: Framework | None, wanted: Mapping[str, s
     used: set[str] = set()
     for column, (entry, names) in chosen.items():
         parts, lost = _parts(rows, names, factors, joined)
-        overwritten += lost
+        overwritten += lost if column != CLOCK else 0  # each process of a run may log it
         if column == PART:
             parts_of_reward = _one_by_one(entry, parts)
             used.update(names)

@@ -23,6 +23,8 @@ STEP = "step"
 """In a mapping beside our columns: the name that holds the step of a row."""
 FRAMEWORKS = Path(__file__).with_name("frameworks")
 """One file per framework."""
+CLOCK = "seconds"
+"""Our column that several processes of one run may each log, under one name."""
 _MARKER_WEIGHT = 3
 _REWARDS = ("reward", "score", "return", "accuracy")
 """Parts of names that may mean a reward, the likeliest first."""
@@ -197,6 +199,15 @@ def is_known_anywhere(name: str) -> bool:
     """Whether any framework maps this name: only such values are kept while a log is read."""
     return _every_name().may_fit(name) and any(
         one.matches(framework.bare(name)) for framework in frameworks().values() for one in _all_names(framework)
+    )
+
+
+def is_clock(name: str) -> bool:
+    """Whether a name holds the time of a step."""
+    return any(
+        one.column == CLOCK and one.matches(framework.bare(name))
+        for framework in frameworks().values()
+        for one in framework.names
     )
 
 

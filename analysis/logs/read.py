@@ -8,7 +8,7 @@ from pathlib import Path
 from vcpo_bench.analysis.logs.errors import NotYetError, SeveralRunsError, by_folder
 from vcpo_bench.analysis.logs.find import LogFiles, find_sources
 from vcpo_bench.analysis.logs.mapping import map_names, mapped_dumps
-from vcpo_bench.analysis.logs.names import AUTO, STEP, check_wanted, find_framework, is_known_anywhere
+from vcpo_bench.analysis.logs.names import AUTO, STEP, check_wanted, find_framework, is_clock, is_known_anywhere
 from vcpo_bench.analysis.logs.readers.console import read_console
 from vcpo_bench.analysis.logs.readers.csv_table import read_csv
 from vcpo_bench.analysis.logs.readers.jsonl import read_jsonl
@@ -111,7 +111,7 @@ def _read_sources(sources: list[LogFiles], rows: LogRows, root: Path) -> str:
         if part is rows:
             continue
         shared = set(part.kept()) & set(rows.kept())
-        if number and shared:
+        if number and not all(map(is_clock, shared)):
             raise SeveralRunsError(root, by_folder(root, [_place(root, one) for one in sources]))
         rows.absorb(part)
     return ""

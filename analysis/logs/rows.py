@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.logs.names import step_names
+from vcpo_bench.analysis.logs.names import is_clock, step_names
 from vcpo_bench.analysis.logs.values import number, step_number
 
 Array = NDArray[np.float64]
@@ -48,10 +48,11 @@ class _Track:
 
 
 class _Plan(NamedTuple):
-    """What to do with rows of one layout: names that may hold the step, where the kept values go, tracks seen."""
+    """What to do with rows of one layout: names that may hold the step, where values go, names that tell a resume."""
 
     steps: tuple[str, ...]
     kept: tuple[tuple[str, Callable[[float], None], Callable[[float], None]], ...]
+    telling: tuple[str, ...]
     tracks: set[tuple[str, str]]
 
 
@@ -144,11 +145,16 @@ class LogRows:
             elif name == self.step or number(raw) is not None:
                 self.names[name] = None
         order = (self.step, *_STEP_ORDER) if self.step else _STEP_ORDER
-        return _Plan(tuple(name for name in order if name in row), tuple(kept), set())
+        telling = tuple(name for name, _, _ in kept if not is_clock(name))
+        return _Plan(tuple(name for name in order if name in row), tuple(kept), telling, set())
 
     def _writes_again(self, step: float, row: Mapping[str, object], plan: _Plan) -> bool:
-        """Whether a row behind the others is a resume: one that is only late, as evaluations are, repeats no value."""
-        written = (self._steps[name] for name, _, _ in plan.kept if number(row[name]) is not None)
+        """Whether a row behind the others is a resume.
+
+        One that is only late, as evaluations are, repeats no value; one of another process of the run, no other than
+        the time of a step.
+        """
+        written = (self._steps[name] for name in plan.telling if number(row[name]) is not None)
         return any(steps[at] == step for steps in written if (at := bisect_left(steps, step)) < len(steps))
 
     def _drop(self, names: Iterable[str], step: float) -> None:
@@ -169,9 +175,9 @@ class LogRows:
 
     def absorb(self, other: LogRows) -> None:
         """Append what was read from another part of the same run."""
-        begin = {name: steps[0] for name, steps in other._steps.items() if steps}
+        begin = {name: steps[0] for name, steps in other._steps.items() if steps and not is_clock(name)}
         shared = [name for name in begin if self._steps.get(name)]
-        if 2 * len(shared) > len(begin):  # else two logs of one run, side by side, that share a clock
+        if 2 * len(shared) > len(begin):  # else two logs of one run, side by side
             ends = max(self._steps[name][-1] for name in shared)
             self.resumes.append(Resume(min(begin[name] for name in shared), ends, "the next log"))
             self._drop_behind({name: begin[name] for name in shared})

@@ -114,8 +114,18 @@ def test_kl_of_trl_is_to_the_reference_unless_the_trainer_is_asynchronous() -> N
 def test_two_files_of_prime_rl_are_one_run() -> None:
     run = read_run(GOLDEN / "prime_rl")
     assert run.framework == "prime-rl"
-    assert {"reward", "lag_max", "kl_mu_theta_k3", "grad_norm"} <= set(run.series)
+    assert {"reward", "lag_max", "kl_mu_theta_k3", "grad_norm", "seconds"} <= set(run.series)
     assert not run.resumes
+    assert not run.overwritten
+
+
+def test_one_file_of_both_processes_of_prime_rl_is_one_run_that_went_on() -> None:
+    run = read_run(GOLDEN / "prime_rl_one_file.jsonl")
+    assert {name: run.series[name].steps.tolist() for name in ("reward", "kl_mu_theta_k3", "grad_norm", "seconds")} == {
+        name: [0, 1, 2, 3, 4] for name in ("reward", "kl_mu_theta_k3", "grad_norm", "seconds")
+    }
+    assert not run.resumes
+    assert not run.overwritten
 
 
 def test_the_newest_checkpoint_of_a_trainer_holds_the_whole_history(tmp_path: Path) -> None:

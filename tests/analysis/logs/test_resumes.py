@@ -10,6 +10,7 @@ from foreign_runs import write_jsonl
 
 from vcpo_bench.analysis.diagnosis import diagnose
 from vcpo_bench.analysis.logs import LoggedRun, read_run
+from vcpo_bench.errors import UsageError
 
 REWARD, EVALUATION, LOSS = "critic/score/mean", "val-core/gsm8k/acc/mean@1", "actor/pg_loss"
 
@@ -85,6 +86,40 @@ def test_two_logs_of_one_run_that_share_a_clock_are_no_resume(tmp_path: Path) ->
     run = read_run([rewards, signals])
     assert run.series["reward"].steps.size == run.series["kl_mu_theta_k3"].steps.size == 8
     assert not run.resumes
+
+
+def prime_rl(process: str, step: int, reward: float = 0.5) -> dict[str, float]:
+    if process == "orchestrator":
+        return {"step": step, "train/agg/all/math/reward/mean": reward, "off_policy/mean": 1.0, "time/step": 9.0}
+    return {"step": step, "mismatch_kl/all/mean": 0.01, "entropy/all/mean": 0.5, "time/step": 7.0}
+
+
+def test_two_processes_that_share_a_file_are_resumed_together(tmp_path: Path) -> None:
+    def both(begin: int, end: int) -> list[dict[str, float]]:
+        """The trainer two steps behind."""
+        ahead = [(2 * step, prime_rl("orchestrator", step)) for step in range(begin, end)]
+        behind = [(2 * step + 5, prime_rl("trainer", step)) for step in range(begin, end - 2)]
+        return [row for _, row in sorted(ahead + behind, key=lambda one: one[0])]
+
+    run = log_of(tmp_path, [*both(0, 30), *both(20, 40)])
+    assert [(one.step, one.back_from) for one in run.resumes] == [(20, 29)]
+    assert run.series["reward"].steps.tolist() == list(range(40))
+    assert run.series["kl_mu_theta_k3"].steps.tolist() == list(range(38))
+
+
+def test_a_log_of_which_only_the_clock_is_known_is_no_resume(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [prime_rl("orchestrator", step) for step in range(8)])
+    write_jsonl(tmp_path / "b.jsonl", [{"time/step": 7.0}] * 3)
+    run = read_run(tmp_path)
+    assert run.series["reward"].steps.size == 8
+    assert not run.resumes
+
+
+def test_logs_that_share_a_reward_are_two_runs_whatever_else_they_hold(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [{REWARD: 0.5, LOSS: 0.1}] * 8)
+    write_jsonl(tmp_path / "b.jsonl", [{REWARD: 0.5, "actor/entropy": 0.1, "actor/grad_norm": 0.1}] * 8)
+    with pytest.raises(UsageError, match="holds 2 runs"):
+        read_run(tmp_path)
 
 
 @pytest.mark.parametrize("resumed", [False, True])
