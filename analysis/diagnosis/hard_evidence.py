@@ -6,13 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vcpo_bench.analysis.diagnosis.small_batch import rose_beyond_noise
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
 from vcpo_bench.analysis.logs.read import OWN
-from vcpo_bench.analysis.logs.run import LoggedRun
+from vcpo_bench.analysis.logs.run import LoggedRun, Series
 from vcpo_bench.analysis.wording import listed
 
 ROWS = 3
 """Rows up to the end of the log that must show it."""
+SKIPPED = 20
+"""Rows before, and rows to the end, by which the gradient alone shows it: scalers skip updates of healthy runs."""
+MEASURED = 0.9
+"""Share of the rows before in which it must have been finite: elsewhere it is not measured in every row."""
 GRADIENT = "grad_norm"
 UPDATED = (GRADIENT, "loss", "entropy")
 """Where an update that was not finite shows; the gradient, two of them, or the only one logged, must."""
@@ -44,12 +49,22 @@ def _not_finite(run: LoggedRun) -> HardEvidence | None:
     if not broken or not all(np.isfinite(one.values).any() for one, _ in broken):
         return None
     skipped = len(broken) < min(2, len(logged))  # such updates: all else stays finite
-    if skipped and (broken[0][0].column.name != GRADIENT or run.framework == OWN):  # how ours ended is on record
+    if skipped and (run.framework == OWN or not _skips(run, *broken[0])):  # how ours ended is on record
         return None
     step, column = min((float(one.steps[at]), one.column.name) for one, at in broken)
     names = listed([one.column.label for one, _ in broken])
     said = f"{names} {'is' if len(broken) == 1 else 'are'} not finite from step {step:g} to the end"
-    return HardEvidence(step, f"{said}, so no update took effect" if skipped else said, column)
+    return HardEvidence(step, f"{said}, where trainers skip the update" if skipped else said, column)
+
+
+def _skips(run: LoggedRun, gradient: Series, at: int) -> bool:
+    """Whether this is a gradient that was measured and is not finite from a row on, in a run that does not rise."""
+    finite = np.isfinite(gradient.values)
+    if gradient.column.name != GRADIENT or min(at, finite.size - at) < SKIPPED or finite[:at].mean() < MEASURED:
+        return False
+    steps, rewards = run.series["reward"].finite if "reward" in run.series else (np.empty(0), np.empty(0))
+    since = rewards[steps >= gradient.steps[at]]
+    return since.size < ROWS or not rose_beyond_noise(since, None)
 
 
 def _on_its_floor(run: LoggedRun) -> HardEvidence | None:

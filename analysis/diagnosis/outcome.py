@@ -21,7 +21,7 @@ from vcpo_bench.analysis.diagnosis.small_batch import (
     samples_per_value,
     scatter,
 )
-from vcpo_bench.analysis.diagnosis.small_reward import learned, rule_for
+from vcpo_bench.analysis.diagnosis.small_reward import died, learned
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
 from vcpo_bench.analysis.logs.read import OWN
 from vcpo_bench.analysis.logs.run import PART, LoggedRun, Series
@@ -96,19 +96,28 @@ def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
     if scaled is None:
         return f"{series.column.label}: {why}"
     status = "nan" if run.status == "nan" or _ends_nan(series) else "completed"
-    event = _event(steps, scaled, status, CollapseRule() if run.framework == OWN else rule_for(scaled))
-    if event.kind == "stall" and run.framework != OWN and learned(scaled, _samples_behind(series, scaled)):
-        event = replace(event, kind="healthy")
+    event = _event(steps, scaled, status)
+    if run.framework != OWN and not why:  # a reward that was shifted has no nothing
+        event = _of_small(event, steps, scaled, _samples_behind(series, scaled))
     found = _outcome(event, series, width, why, steps, scaled)
     return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled)
 
 
-def _event(steps: Array, points: Array, status: str, rule: CollapseRule) -> CollapseVerdict:
-    event = judge(steps, points, status, rule)
+def _event(steps: Array, points: Array, status: str) -> CollapseVerdict:
+    event = judge(steps, points, status)
     if event.kind == "transient dip" or event.unresolved:  # one low point may be noise
-        noisy = replace(rule, min_drop=max(rule.min_drop, NOISES * scatter(points)))
-        event = judge(steps, points, status, noisy)
+        rule = CollapseRule(min_drop=max(CollapseRule().min_drop, NOISES * scatter(points)))
+        event = judge(steps, points, status, rule)
     return event
+
+
+def _of_small(event: CollapseVerdict, steps: Array, points: Array, samples: float | None) -> CollapseVerdict:
+    """The verdict where the least drop or the least gain of the rule hid what the points show."""
+    if event.kind not in ("healthy", "stall", "transient dip"):
+        return event
+    if (fallen := died(steps, points, samples)) is not None:
+        return fallen
+    return replace(event, kind="healthy") if event.kind == "stall" and learned(points, samples) else event
 
 
 def _samples_behind(series: Series, points: Array) -> float | None:
@@ -199,7 +208,7 @@ def _outcome(
     elif event.kind == "nan":
         said = f"{label} is not finite from step {_first_of_last_nans(series, event.onset):g} to the end"
     elif verdict == "collapsed":
-        back = " and came back" if event.kind == "collapse with rebound" else ""
+        back = " and came back" if event.kind == "collapse with rebound" and event.final >= CollapseRule().depth else ""
         said = f"{label} fell to {event.lowest:.0%} of its best{back}; the last points are at {event.final:.0%} of it"
     elif decline is not None:
         verdict = "declining"

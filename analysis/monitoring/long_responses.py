@@ -15,7 +15,7 @@ from vcpo_bench.analysis.monitoring.signal import Signal
 Array = NDArray[np.float64]
 
 GAP = 0.002
-"""Nats of KL per token that engine and trainer may differ by at no harm: twice what bfloat16 commonly gives."""
+"""Nats of KL per token that engine and trainer may differ by at no harm: twice that of VCPO's curves (2602.17616)."""
 _QUANTILES = {"05": -1.645, "25": -0.674, "50": 0.0, "75": 0.674, "95": 1.645}
 _LARGEST = 2.6
 """The largest of 128 normal draws, in standard deviations."""
