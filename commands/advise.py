@@ -39,7 +39,8 @@ def advise(
     if as_json:
         say(json.dumps(asdict(found) | ({"trainer": trainer, "set": lines} if trainer else {}), indent=2))
     else:
-        say("\n\n".join([advice_text(found, can_tune), *(["\n".join([f"In {trainer}:", *lines])] if trainer else [])]))
+        settings = ["\n".join([f"In {trainer}:", *lines])] if trainer else []
+        say("\n\n".join([advice_text(found, can_tune, length), *settings]))
 
 
 def _lines(found: Recommendation, trainer: str) -> list[str]:

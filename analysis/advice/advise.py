@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vcpo_bench.analysis.advice.tables import Earned, Published, Tolerated, earned, published, tolerated
 
@@ -12,39 +12,34 @@ CLOSE = 0.5
 """A method is advised where it bears at least this share of what the best one bears."""
 LOST = 0.1
 """A method is advised against where less than this share of the synchronous learning rate survives."""
-LONGEST = 48
-"""Tokens of the longest responses in our studies."""
+SHORT = 24
+"""Tokens up to which these settings were chosen."""
+FOR_SHORT = frozenset({"gspo(high=0.04,low=0.03)"})
+"""Methods whose bounds belong to short responses: those for thousands of tokens are a hundred times smaller."""
 ON_POLICY = 1
 """Up to this lag a correction changes little."""
 MOST = 4
 """Comparisons in papers that are shown."""
 KL_PER_TOKEN = 5e-4
 """K3 between sampler and learner that VCPO's curves show with at most 2,048 tokens (2602.17616)."""
+ON_POLICY_KL = 1e-3
+"""The most that such curves show, in nats per token."""
 KL_PER_RESPONSE = 0.12
 """K3 summed over a response to which `kl-adaptive` was steered at 12, 24 and 48 tokens (study kl-target)."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One method at the lag, with what survives on each task."""
+    """One method at the lag, with what survives on each task, and a reason against it."""
 
     method: str
     tasks: tuple[Tolerated, ...]
+    but: str = ""
 
     @property
     def share(self) -> float:
         """What survives on every task, in (0, 1]: a lag is no reason to raise the rate."""
         return min(1.0, *(one.share for one in self.tasks))
-
-    @property
-    def falls(self) -> tuple[str, ...]:
-        """Tasks on which it survives at that rate, and ends below its start."""
-        return tuple(one.task for one in self.tasks if one.change < 0)
-
-    @property
-    def bound_to_length(self) -> bool:
-        """Whether its settings belong to responses of the length that was studied."""
-        return self.method.startswith("gspo(")
 
 
 @dataclass(frozen=True)
@@ -56,12 +51,13 @@ class Recommendation:
         studied_lag: The lag of the phase study that speaks for it: the next one at or above. None: beyond all, or at
             most `ON_POLICY`.
         use: Those that bear most, and are not lost at the next lag of the study, best first.
-        aside: Those that bear as much, but end below their start on a task, or have bounds for short responses.
+        aside: Those that bear as much, with what speaks against each.
         avoid: Those that bear next to nothing, worst first.
         earned_lag: The lag of the default run that speaks for it; None: beyond all.
         earned: Rewards there, best first.
         predicted_ess: exp(-2 T KL) at the asked length and `KL_PER_TOKEN`, in (0, 1]; None without a length.
-        kl_target: Target of `kl-adaptive` at the asked length, nats per token; None without a length.
+        kl_target: Target of `kl-adaptive` at the asked length, nats per token; None without a length, and where the KL
+            that sampler and trainer may have without a lag is above twice the target, which would stop training.
         published: What papers and reports say, one tuple per comparison, the nearest in lag and length first.
     """
 
@@ -81,11 +77,6 @@ class Recommendation:
         """Whether nothing need be changed at this lag."""
         return self.studied_lag is None and self.lag <= ON_POLICY
 
-    @property
-    def frozen(self) -> bool:
-        """Whether steering to `kl_target` would stop training: sampler and trainer differ by more on policy already."""
-        return self.kl_target is not None and 2 * self.kl_target < KL_PER_TOKEN
-
 
 def advise(lag: int, length: int | None = None) -> Recommendation:
     """What the packaged tables say about a lag.
@@ -99,22 +90,34 @@ def advise(lag: int, length: int | None = None) -> Recommendation:
     following = _at_or_above(studied + 1, {row.lag for row in tolerated()}) if studied else None
     lost_soon = {one.method for one in _choices(following) if one.share < LOST}
     safe = [one for one in choices if one.method not in lost_soon]
-    fits = length is not None and length <= LONGEST
-    good = [one for one in safe if not one.falls and (fits or not one.bound_to_length)]
-    most = [one for one in safe if good and one.share >= CLOSE * good[0].share]
+    checked = [replace(one, but=_against(one, length)) for one in safe]
+    best = next((one.share for one in checked if not one.but), math.inf)
+    most = [one for one in checked if one.share >= CLOSE * best]
     earned_lag = _at_or_above(lag, {row.lag for row in earned()})
     return Recommendation(
         lag,
         studied,
-        tuple(one for one in most if one in good),
-        tuple(one for one in most if one not in good),
+        tuple(one for one in most if not one.but),
+        tuple(one for one in most if one.but),
         tuple(one for one in reversed(choices) if one.share < LOST),
         earned_lag,
         tuple(sorted((row for row in earned() if row.lag == earned_lag), key=lambda row: -row.reward)),
         None if length is None else math.exp(-2 * length * KL_PER_TOKEN),
-        None if length is None else KL_PER_RESPONSE / length,
+        None if length is None or frozen(length) else KL_PER_RESPONSE / length,
         _nearest(lag, length),
     )
+
+
+def frozen(length: int | None) -> bool:
+    """Whether a step steered to `KL_PER_RESPONSE` would stop: sampler and trainer may differ by more on policy."""
+    return length is not None and 2 * KL_PER_RESPONSE / length < ON_POLICY_KL
+
+
+def _against(one: Choice, length: int | None) -> str:
+    if one.method in FOR_SHORT and (length is None or length > SHORT):
+        return "has bounds for 12 to 24 tokens"
+    sinks = [row.task for row in one.tasks if row.change < 0]
+    return f"ends below its start on {' and '.join(sinks)} at that rate: take half at most" if sinks else ""
 
 
 def _at_or_above(lag: int, known: Iterable[int]) -> int | None:

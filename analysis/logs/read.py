@@ -111,10 +111,16 @@ def _read_sources(sources: list[LogFiles], rows: LogRows, root: Path) -> str:
         if part is rows:
             continue
         shared = set(part.kept()) & set(rows.kept())
-        if number and not all(map(is_clock, shared)):
+        if number and not (all(map(is_clock, shared)) if _are_processes(sources) else not shared):
             raise SeveralRunsError(root, by_folder(root, [_place(root, one) for one in sources]))
         rows.absorb(part)
     return ""
+
+
+def _are_processes(sources: Sequence[LogFiles]) -> bool:
+    """Whether these are logs of the processes of one run, each of which may log the time of a step."""
+    folders = {one.files[0].parent for one in sources}
+    return len(folders) == 1 or {folder.name for folder in folders} <= {"trainer", "orchestrator"}
 
 
 def _place(root: Path, source: LogFiles) -> Path:

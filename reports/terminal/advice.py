@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from vcpo_bench.analysis.advice import Choice, Recommendation
+from vcpo_bench.analysis.advice import Choice, Recommendation, frozen
 from vcpo_bench.analysis.advice.tables import Published, facts
 
 TUNE = (
@@ -22,12 +20,12 @@ STEER = (
     "{steered_at_64}; vcpo ends below its start at the highest of them (studies kl-target and shorter-steps). With a "
     "Llama of 1 M parameters (20 "
     "tokens, lag 16) it keeps {steered_llama} over a factor of eight. It is untried above 48 tokens. Where the KL "
-    "stays above twice the target, as at the 0.0005 of VCPO's curves from 480 tokens on, the step falls to 1% in 12 "
-    "updates: measure yours at lag 0 first."
+    "stays above twice the target, as at the 0.0005 to 0.001 of VCPO's curves from 240 tokens on, the step falls to 1% "
+    "in 12 updates: measure yours at lag 0 first."
 )
 FROZEN = (
-    "Do not steer the step by the KL at this length: twice the target 0.12 / T is less than the 0.0005 per token by "
-    "which sampler and trainer differ in VCPO's curves, and the step would fall to 1% in 12 updates."
+    "Do not steer the step by the KL at this length: twice the target 0.12 / T is less than the 0.001 per token by "
+    "which sampler and trainer may differ, as in VCPO's curves, and the step would fall to 1% in 12 updates."
 )
 SURE = (
     "How sure: policies of 0.1 M parameters and one of 1 M, responses of at most 48 tokens, one learning rate for all "
@@ -38,10 +36,10 @@ SURE = (
 )
 
 
-def advice_text(found: Recommendation, can_tune: bool) -> str:
+def advice_text(found: Recommendation, can_tune: bool, length: int | None = None) -> str:
     """The answer as plain text: what to use and avoid, what it earned, how sure, and what papers report."""
     target = "0.12/T" if found.kl_target is None else f"{found.kl_target:.2g}"
-    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, FROZEN if found.frozen else STEER]
+    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, FROZEN if frozen(length) else STEER]
     blocks = [
         _use(found),
         _earned(found),
@@ -65,7 +63,7 @@ def _use(found: Recommendation) -> list[str]:
     lines += [f"    {one.method:24} {one.share:.2f}  ({_by_task(one)})" for one in found.use]
     if found.aside:
         lines.append("  as much survives with these, but")
-        lines += [f"    {one.method:24} {' and '.join(_but(one))} ({_by_task(one)})" for one in found.aside]
+        lines += [f"    {one.method:24} {one.share:.2f}  {one.but} ({_by_task(one)})" for one in found.aside]
     if found.avoid:
         lines.append("  avoid, on a task less than a tenth of the learning rate survives:")
         lines += [f"    {one.method:24} {_by_task(one)}" for one in found.avoid]
@@ -76,15 +74,8 @@ def _keep(found: Recommendation) -> str:
     shown = [row for rows in found.published for row in rows]
     died = {row.method for row in shown if row.lag <= found.lag and row.outcome == "collapses"}
     but = f" Of other methods, a report below saw {' and '.join(sorted(died))} collapse." if died else ""
-    ran = f"None of the {len(found.earned)} methods that we ran fails here, and all end close to each other."
+    ran = f"None of the {len(found.earned)} methods that we ran at 3e-4 fails, and all end close to each other."
     return f"Lag {found.lag}: keep what you have. {ran}{but}"
-
-
-def _but(one: Choice) -> Iterator[str]:
-    if one.bound_to_length:
-        yield "has bounds for 12 to 24 tokens"
-    if one.falls:
-        yield f"ends below its start on {', '.join(one.falls)} at that rate: take half"
 
 
 def _by_task(one: Choice) -> str:

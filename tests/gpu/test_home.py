@@ -121,7 +121,7 @@ def test_a_start_is_the_same_on_every_machine(tmp_path: Path) -> None:
 def test_cells_of_a_study_are_the_same_on_every_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left to free memory, the size of a pass, which is part of a cell's key, was another on a GPU of 80 GB."""
     asked: list[object] = []
-    monkeypatch.setattr(study, "_start", lambda setup, of, name, task: setup.work / name)
+    monkeypatch.setattr(study, "_start", lambda setup, of, name, task, makes: setup.work / name)
     monkeypatch.setattr(study, "run_grid", lambda setup, results, summarize, *flags: asked.extend(flags) or {})
     study.train(kit.Setup("cuda", False, tmp_path, lambda: 60.0), **stages.STAGES[7][0].arguments)
     assert asked[asked.index("--micro-tokens") + 1] == 8192
@@ -143,7 +143,7 @@ def test_a_start_that_was_not_carried_is_made_once_from_the_released_weights(
     monkeypatch.setattr(study, "call", warm_up)
     monkeypatch.setattr(study, "weights", lambda setup: setup.work / "smollm2.gguf")
     setup = kit.Setup("cuda", False, tmp_path, lambda: 60.0)
-    first, again = (study._start(setup, "first", "sums", "running-sums") for _ in range(2))
+    first, again = (study._start(setup, "first", "sums", "running-sums", makes=True) for _ in range(2))
     assert first == again == tmp_path / "sums"
     assert (tmp_path / "sums.start").exists()
     ((verb, kind, *flags),) = called
@@ -152,14 +152,16 @@ def test_a_start_that_was_not_carried_is_made_once_from_the_released_weights(
     assert asked["--model"] == tmp_path / "smollm2.gguf"
 
 
-@pytest.mark.parametrize("there", ["parts/sums.start", "studies/first-lag_16/cells/one"])
-def test_no_second_start_is_made_for_a_grid_that_has_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+@pytest.mark.parametrize(
+    ("there", "makes"), [("parts/sums.start", True), ("studies/first-lag_16/cells/one", True), ("studies", False)]
+)
+def test_no_second_start_is_made_for_a_grid_that_has_begun_or_has_that_of_another_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str, makes: bool
 ) -> None:
     (tmp_path / there).mkdir(parents=True)
     monkeypatch.setattr(study, "call", lambda *_: pytest.fail("made another start"))
     with pytest.raises(kit.Unfinished, match=r"sums\.start is not here"):
-        study._start(kit.Setup("cuda", False, tmp_path, lambda: 60.0), "first", "sums", "running-sums")
+        study._start(kit.Setup("cuda", False, tmp_path, lambda: 60.0), "first", "sums", "running-sums", makes)
 
 
 def test_results_make_a_page(tmp_path: Path) -> None:

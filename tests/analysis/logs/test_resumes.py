@@ -115,6 +115,19 @@ def test_a_log_of_which_only_the_clock_is_known_is_no_resume(tmp_path: Path) -> 
     assert not run.resumes
 
 
+def test_logs_of_two_folders_that_share_a_clock_are_two_runs_unless_they_name_its_processes(tmp_path: Path) -> None:
+    for one, other, runs in (("orchestrator", "trainer", 1), ("first", "second", 2)):
+        root = tmp_path / one
+        for place, process in ((root / one, "orchestrator"), (root / other, "trainer")):
+            place.mkdir(parents=True)
+            write_jsonl(place / "metrics.jsonl", [prime_rl(process, step) for step in range(8)])
+        if runs == 1:
+            assert read_run(root).series["reward"].steps.size == 8
+        else:
+            with pytest.raises(UsageError, match="holds 2 runs"):
+                read_run(root)
+
+
 def test_logs_that_share_a_reward_are_two_runs_whatever_else_they_hold(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", [{REWARD: 0.5, LOSS: 0.1}] * 8)
     write_jsonl(tmp_path / "b.jsonl", [{REWARD: 0.5, "actor/entropy": 0.1, "actor/grad_norm": 0.1}] * 8)

@@ -53,13 +53,13 @@ STAGES: dict[int, list[Step]] = {
     6: [
         Step(f"estimate-{way}", "stages.estimate:measure", 150, {"way": way}) for way in ("whole", "recomputed", "lora")
     ],
-    7: [Step("lag_16", "stages.study:train", 560, {"study": "smollm2-first", "grid": "lag_16"})],
+    7: [Step("lag_16", "stages.study:train", 560, {"study": "smollm2-first", "grid": "lag_16", "makes": True})],
     8: [
         Step("together", "stages.together:measure", 150),
         Step("fused", "stages.launches:fused", 300),
     ],
     9: [
-        Step(grid, "stages.study:train", 560, {"study": "small-llm", "grid": grid})
+        Step(grid, "stages.study:train", 560, {"study": "small-llm", "grid": grid, "makes": False})
         for grid in ("choose", "choose_reinforce")
     ],
 }

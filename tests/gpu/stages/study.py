@@ -20,10 +20,10 @@ PASS = 8192
 """Positions of a pass. Not chosen by free memory, since cells of a smaller GPU would be others."""
 
 
-def train(setup: Setup, study: str, grid: str) -> Result:
-    """One of the design's presets, drawn with graphs, from the start that was carried, or is made here."""
+def train(setup: Setup, study: str, grid: str, makes: bool) -> Result:
+    """One of the design's presets, drawn with graphs, from the start that was carried, or that it `makes`."""
     preset: dict[str, Any] = yaml.safe_load((STUDIES / study / "design.yaml").read_text())["preset"][grid]
-    model = small_model(setup) if setup.tiny else _start(setup, study, preset["model"], preset["task"])
+    model = small_model(setup) if setup.tiny else _start(setup, study, preset["model"], preset["task"], makes)
     file = setup.work / f"{study}-{grid}.yaml"
     file.write_text(yaml.safe_dump(preset))
     tiny = ("--task", EASY, "--steps", 2, "--prompts", 2, "--responses", 2, "--eval-prompts", 4, "--methods", "clip")
@@ -33,7 +33,7 @@ def train(setup: Setup, study: str, grid: str) -> Result:
     return run_grid(setup, results, cell_table, "--config", file, "--model", model, *where, *less)
 
 
-def _start(setup: Setup, study: str, name: str, task: str) -> Path:
+def _start(setup: Setup, study: str, name: str, task: str, makes: bool) -> Path:
     """The start model, from its packed form, in which it travels.
 
     Raises:
@@ -41,7 +41,8 @@ def _start(setup: Setup, study: str, name: str, task: str) -> Path:
     """
     packed = setup.work / f"{name}.start"
     if not packed.exists():
-        if (setup.work / "parts" / packed.name).exists() or any(setup.work.glob(f"studies/{study}-*/cells/*")):
+        begun = any(setup.work.glob(f"studies/{study}-*/cells/*"))
+        if begun or not makes or (setup.work / "parts" / packed.name).exists():
             raise Unfinished(f"{packed.name} is not here: carry every part of it, since another start has other cells")
         warmed = setup.work / "warmed" / name
         if not (warmed / MARK).exists():
