@@ -72,8 +72,6 @@ VERB = Verb(
     order=6,
     examples=(
         "vcpo-bench watch checkpoints/my-run",
-        # 80 columns break it behind `||`, where a copy still works
-        "vcpo-bench watch LOG --alarm-command "
-        '\'[ "$VCPO_BENCH_EVENT" != collapsed ] || [ "$VCPO_BENCH_OLD" = 1 ] || scancel "$JOB"\'',
+        "vcpo-bench watch LOG --alarm-command ./tell-me",  # docs/watch.md: what may cancel a job, and what must not
     ),
 )

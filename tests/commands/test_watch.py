@@ -14,7 +14,6 @@ from foreign_runs import planted, rows_of, write_jsonl
 
 from vcpo_bench.analysis.watching import RunEvent
 from vcpo_bench.commands.support.alarm_command import environment
-from vcpo_bench.commands.watch import VERB
 
 
 def test_a_growing_log_raises_each_alarm_once_until_ctrl_c(tmp_path: Path) -> None:
@@ -105,8 +104,8 @@ def test_a_command_that_fails_is_said_and_ends_with_3(tmp_path: Path) -> None:
 def test_the_example_that_cancels_a_job_does_so_at_a_new_collapse_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (told,) = (one for one in VERB.examples if "scancel" in one)
-    assert told in (Path(__file__).parents[2] / "docs" / "watch.md").read_text().splitlines()
+    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text()
+    (told,) = (line for line in page.splitlines() if "scancel" in line)
     command = shlex.split(told)[-1]
     stub = tmp_path / "scancel"
     stub.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/canceled\n')
