@@ -40,7 +40,7 @@ def advise(
         say(json.dumps(asdict(found) | ({"trainer": trainer, "set": lines} if trainer else {}), indent=2))
     else:
         settings = ["\n".join([f"In {trainer}:", *lines])] if trainer else []
-        say("\n\n".join([advice_text(found, can_tune, length), *settings]))
+        say("\n\n".join([advice_text(found, can_tune), *settings]))
 
 
 def _lines(found: Recommendation, trainer: str) -> list[str]:

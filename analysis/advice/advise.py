@@ -77,6 +77,11 @@ class Recommendation:
         """Whether nothing need be changed at this lag."""
         return self.studied_lag is None and self.lag <= ON_POLICY
 
+    @property
+    def frozen(self) -> bool:
+        """Whether a step steered to the KL of the asked length would stop."""
+        return self.predicted_ess is not None and self.kl_target is None
+
 
 def advise(lag: int, length: int | None = None) -> Recommendation:
     """What the packaged tables say about a lag.
@@ -103,14 +108,9 @@ def advise(lag: int, length: int | None = None) -> Recommendation:
         earned_lag,
         tuple(sorted((row for row in earned() if row.lag == earned_lag), key=lambda row: -row.reward)),
         None if length is None else math.exp(-2 * length * KL_PER_TOKEN),
-        None if length is None or frozen(length) else KL_PER_RESPONSE / length,
+        None if length is None or 2 * KL_PER_RESPONSE / length < ON_POLICY_KL else KL_PER_RESPONSE / length,
         _nearest(lag, length),
     )
-
-
-def frozen(length: int | None) -> bool:
-    """Whether a step steered to `KL_PER_RESPONSE` would stop: sampler and trainer may differ by more on policy."""
-    return length is not None and 2 * KL_PER_RESPONSE / length < ON_POLICY_KL
 
 
 def _against(one: Choice, length: int | None) -> str:

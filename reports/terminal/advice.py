@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vcpo_bench.analysis.advice import Choice, Recommendation, frozen
+from vcpo_bench.analysis.advice import Choice, Recommendation
 from vcpo_bench.analysis.advice.tables import Published, facts
 
 TUNE = (
@@ -36,10 +36,10 @@ SURE = (
 )
 
 
-def advice_text(found: Recommendation, can_tune: bool, length: int | None = None) -> str:
+def advice_text(found: Recommendation, can_tune: bool) -> str:
     """The answer as plain text: what to use and avoid, what it earned, how sure, and what papers report."""
     target = "0.12/T" if found.kl_target is None else f"{found.kl_target:.2g}"
-    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, FROZEN if frozen(length) else STEER]
+    how = [TUNE] if can_tune else [] if found.keep else [START_LOW, FROZEN if found.frozen else STEER]
     blocks = [
         _use(found),
         _earned(found),
