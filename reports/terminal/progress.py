@@ -25,6 +25,7 @@ class RunningCell:
         ess: Latest ESS ratio, 0 to 1.
         first_step: Updates done at its first event: more than 0 for a resumed cell.
         moved: Time of that event, by which libraries are loaded.
+        heard: Time of its latest event.
     """
 
     label: str
@@ -34,11 +35,17 @@ class RunningCell:
     ess: float = math.nan
     first_step: int | None = None
     moved: float = 0.0
+    heard: float = 0.0
 
     @property
     def fraction(self) -> float:
         """Fraction of its updates that are done, 0 to 1."""
         return min(self.step / self.steps, 1.0) if self.steps > 0 else 0.0
+
+    def whole(self, until: float) -> float:
+        """Seconds that all its updates take at the pace from its first event until a time; 0 before a second event."""
+        steps = 0 if self.first_step is None else self.step - self.first_step
+        return (until - self.moved) * self.steps / steps if steps > 0 else 0.0
 
 
 @dataclass
@@ -71,14 +78,14 @@ class GridProgress:
             return
         if cell.first_step is None:
             cell.first_step, cell.moved = step, now
-        cell.step, cell.reward, cell.ess = step, reward, ess
+        cell.step, cell.reward, cell.ess, cell.heard = step, reward, ess, now
 
     def finished(self, key: str, status: str, seconds: float) -> None:
-        """A cell has ended with `status` after `seconds` of work."""
-        self.running.pop(key, None)
+        """A cell has ended with `status` after `seconds` of work, which of a resumed cell are those since then."""
+        cell = self.running.pop(key, None)
         self.ended[key] = status
         if status != FAILED and math.isfinite(seconds):
-            self.seconds.append(seconds)
+            self.seconds.append(max(seconds, cell.whole(cell.heard) * cell.fraction if cell else 0.0))
 
     def warns_anew(self, text: str) -> bool:
         """Whether no warning before was the same but for its numbers."""
@@ -112,7 +119,7 @@ class GridProgress:
         A cell is expected to take the mean time of the cells that ended in this run. Before the first ends, the running
         cells are extrapolated.
         """
-        costs = self.seconds or self._extrapolated(now)
+        costs = self.seconds or [one for cell in self.running.values() if (one := cell.whole(now))]
         if not costs or not self.most_running:
             return None
         cost = sum(costs) / len(costs)
@@ -125,14 +132,6 @@ class GridProgress:
         finite = {name: [v for v in values if math.isfinite(v)] for name, values in known.items()}
         shown = ", ".join(f"{name} {sum(values) / len(values):.2f}" for name, values in finite.items() if values)
         return f" ({shown})" if shown else ""
-
-    def _extrapolated(self, now: float) -> list[float]:
-        costs = []
-        for cell in self.running.values():
-            steps = 0 if cell.first_step is None else cell.step - cell.first_step
-            if steps > 0:
-                costs.append((now - cell.moved) * cell.steps / steps)
-        return costs
 
     def summary(self, now: float) -> str:
         """One line, such as `5 of 24 cells done, 2 running (reward 0.61, ESS 0.84), 17 waiting, about 3 min left`.

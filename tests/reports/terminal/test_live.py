@@ -70,6 +70,26 @@ def test_before_the_first_end_running_cells_are_extrapolated_from_where_they_wer
     assert state.seconds_left(10.0) == pytest.approx(2.0 * 300 / 50 * 50 / 300)
 
 
+def test_a_cell_that_was_resumed_near_its_end_does_not_make_the_others_look_short() -> None:
+    state = GridProgress()
+    state.begin([(key, key) for key in "abc"], already_done=0)
+    state.started("a", "a", 300)
+    state.progressed("a", 250, 0.1, 0.9, now=8.0)
+    state.progressed("a", 300, 0.1, 0.9, now=58.0)
+    state.finished("a", "completed", 60.0)
+    assert state.seconds_left(60.0) == pytest.approx(300.0 * 2)
+
+
+def test_a_cell_that_ends_early_counts_as_short_as_it_was() -> None:
+    state = GridProgress()
+    state.begin([(key, key) for key in "ab"], already_done=0)
+    state.started("a", "a", 300)
+    state.progressed("a", 1, 0.1, 0.9, now=8.0)
+    state.progressed("a", 51, 0.1, 0.9, now=58.0)
+    state.finished("a", "nan", 60.0)
+    assert state.seconds_left(60.0) == pytest.approx(60.0)
+
+
 @pytest.mark.parametrize(("seconds", "words"), [(8.2, "8 s"), (89, "89 s"), (180, "3 min"), (7500, "2 h 05 min")])
 def test_duration(seconds: float, words: str) -> None:
     assert duration(seconds) == words
