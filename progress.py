@@ -1,8 +1,8 @@
-"""How far a long computation is: loops say it, and whoever shows it listens. Nothing is shown unless somebody does."""
+"""How far a long computation is: loops and grids say it, whoever shows it listens. Else nothing is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
@@ -50,3 +50,28 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(before)
+
+
+class GridObserver:
+    """Receives the events of a running grid, in order, from one thread of the parent process. This one ignores them."""
+
+    def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
+        """Called once with the (key, label) of the cells about to run, longest first."""
+
+    def started(self, key: str, label: str, steps: int) -> None:
+        """A worker started or resumed a cell, which takes `steps` updates."""
+
+    def progress(self, key: str, step: int, reward: float, ess: float) -> None:
+        """`step` updates are done; sampled reward and raw ESS ratio of the latest, NaN where there is none."""
+
+    def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
+        """A cell ended with a `records.Status` after `seconds`; `reason` says why if it did not complete."""
+
+    def warned(self, text: str) -> None:
+        """A cell gave a warning; others may give the same, with other numbers."""
+
+    def message(self, text: str) -> None:
+        """One line the user should see."""
+
+    def close(self) -> None:
+        """No more events will come."""

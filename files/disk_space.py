@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from vcpo_bench.errors import DiskFullError
@@ -36,6 +37,23 @@ def disk_full(written: Iterable[Path]) -> DiskFullError:
     folders = [_existing(path.absolute()) for path in (*written, Path(tempfile.gettempdir()))]
     full = next((folder for folder in folders if _free_bytes(folder) < LITTLE_BYTES), folders[0])
     return DiskFullError(f"{full}: the disk is full; free space there, then run the same command again")
+
+
+@contextmanager
+def full_disks_named(*written: Path) -> Iterator[None]:
+    """Turn what a full disk raises inside the block into the error that users get; `written` as in `disk_full`.
+
+    Raises:
+        DiskFullError: There is no space left.
+    """
+    try:
+        yield
+    except DiskFullError:
+        raise
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise disk_full(written) from problem
+        raise
 
 
 def check_space(folder: Path) -> None:

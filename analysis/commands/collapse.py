@@ -26,22 +26,6 @@ _EVENTS = [
 ]  # fmt: skip
 
 
-def analyze_collapse(results: Results) -> Findings:
-    """Tables `events`, `rates`, `rates_by_lag`, `survival`, `log_rank` and `sensitivity`.
-
-    `lag_at_onset` of `events` is what `analysis.collapse.onset_lag.lag_at_onset` says.
-    """
-    verdicts = events(results)
-    verdicts["lag_at_onset"] = lag_at_onset(results, verdicts).to_numpy()
-    tables = {"events": verdicts[_EVENTS], "rates": failure_rates(verdicts)}
-    tables |= {"rates_by_lag": failure_rates_by_lag(verdicts), "survival": survival_table(verdicts)}
-    tables |= {"log_rank": log_rank_table(verdicts), "sensitivity": sensitivity(results)}
-    found = Findings(tables, _cells_behind(verdicts))
-    found.statements += [*say.outcomes(found), *say.failures_by_lag(found), *say.survival(found)]
-    found.statements.append(say.rule_sensitivity(found))
-    return found
-
-
 def _cells_behind(verdicts: pd.DataFrame) -> dict[str, CellsBehind]:
     judged = applicable(verdicts)
     lagged = judged[judged["staleness"] > 0]
@@ -70,5 +54,16 @@ class Collapse(Analysis):
     summary = "Which runs collapsed, when, and how certain that is"
 
     def run(self, results: Results) -> Findings:
-        """See `analyze_collapse`."""
-        return analyze_collapse(results)
+        """Tables `events`, `rates`, `rates_by_lag`, `survival`, `log_rank` and `sensitivity`.
+
+        `lag_at_onset` of `events` is what `analysis.collapse.onset_lag.lag_at_onset` says.
+        """
+        verdicts = events(results)
+        verdicts["lag_at_onset"] = lag_at_onset(results, verdicts).to_numpy()
+        tables = {"events": verdicts[_EVENTS], "rates": failure_rates(verdicts)}
+        tables |= {"rates_by_lag": failure_rates_by_lag(verdicts), "survival": survival_table(verdicts)}
+        tables |= {"log_rank": log_rank_table(verdicts), "sensitivity": sensitivity(results)}
+        found = Findings(tables, _cells_behind(verdicts))
+        found.statements += [*say.outcomes(found), *say.failures_by_lag(found), *say.survival(found)]
+        found.statements.append(say.rule_sensitivity(found))
+        return found

@@ -17,59 +17,10 @@ from vcpo_bench.analysis.prediction.auroc import auroc_table, matching_table
 from vcpo_bench.analysis.prediction.overview import PLACE, failures_table, recorded_signals, runs_table, signals_table
 from vcpo_bench.analysis.prediction.panel import LEAST_RUNS, Panel, build_panel, panels_by_signal
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.parameters import integer
 
 LEAST_LAG = 2
 """Runs at a smaller lag are left out unless asked for."""
-
-
-def analyze_prediction(results: Results, least_lag: int = LEAST_LAG) -> Findings:
-    """Can failure be predicted, how early, and at what cost in false alarms?
-
-    Tables: `runs` (all that were started), `failures`, `signals` (what each is), `auroc`, `matching`, `alarms`. Each is
-    documented by the function of its name in `analysis.prediction`.
-
-    Args:
-        results: The runs.
-        least_lag: Runs at a smaller lag are left out, failed or healthy, so that runs that are in no danger do not
-            dilute the rates of false alarms.
-
-    Raises:
-        UsageError: No run is at this lag or a larger one.
-    """
-    results = at_least_lag(results, least_lag)
-    panel = build_panel(results)
-    found = Findings({"runs": runs_table(results), "signals": signals_table(recorded_signals(results, panel))}, {})
-    if panel.recorded():
-        found.tables |= {"collapses": failures_table(panel), "auroc": auroc_table([panel])}
-        found.tables |= {"matching": matching_table(panel), "alarms": alarms_table(panel)}
-    found.cells_behind |= _cells_behind(found.tables, panel.runs["key"], _recorded(panel))
-    found.cells_behind |= {"collapses": own_key, "runs": agreeing(results.cells, *PLACE)}
-    if not panel.recorded():
-        found.statements.append(_nothing_to_predict(found))
-        return found
-    found.statements += [*say.runs(found), *say.shared_fates(found), *say.twins(found, panel)]
-    found.statements += [*say.failing_methods(found), *say.primary_endpoint(found), *say.rivals(found)]
-    found.statements += [*say.alarms(found), *say.unrecorded_signals(found)]
-    return found
-
-
-def at_least_lag(results: Results, least: int) -> Results:
-    """The runs at this lag or a larger one.
-
-    Raises:
-        UsageError: There are none.
-    """
-    if least == 0:
-        return results
-    kept = results.cells.loc[results.cells["staleness"] >= least, "key"]
-    if kept.empty:
-        largest = results.cells["staleness"].max()
-        raise UsageError(
-            f"prediction(least_lag={least}): the largest lag is {largest}; prediction(least_lag=0) takes all"
-        )
-    return results.select(kept)
 
 
 def _no_lag(results: Results, least: int) -> Findings:
@@ -146,7 +97,27 @@ class Prediction(Analysis):
     least_lag: int = integer(LEAST_LAG, minimum=0)
 
     def run(self, results: Results) -> Findings:
-        """See `analyze_prediction`; where no run has such a lag, a note says so."""
+        """Can failure be predicted, how early, and at what cost in false alarms? Where no run has such a lag: a note.
+
+        Tables: `runs` (all that were started), `failures`, `signals` (what each is), `auroc`, `matching`, `alarms`,
+        each documented by the function of its name in `analysis.prediction`. Runs at a smaller lag are left out, failed
+        or healthy, so that runs that are in no danger do not dilute the rates of false alarms.
+        """
         if results.cells["staleness"].max() < self.least_lag:
             return _no_lag(results, self.least_lag)
-        return analyze_prediction(results, self.least_lag)
+        if self.least_lag:
+            results = results.select(results.cells.loc[results.cells["staleness"] >= self.least_lag, "key"])
+        panel = build_panel(results)
+        found = Findings({"runs": runs_table(results), "signals": signals_table(recorded_signals(results, panel))}, {})
+        if panel.recorded():
+            found.tables |= {"collapses": failures_table(panel), "auroc": auroc_table([panel])}
+            found.tables |= {"matching": matching_table(panel), "alarms": alarms_table(panel)}
+        found.cells_behind |= _cells_behind(found.tables, panel.runs["key"], _recorded(panel))
+        found.cells_behind |= {"collapses": own_key, "runs": agreeing(results.cells, *PLACE)}
+        if not panel.recorded():
+            found.statements.append(_nothing_to_predict(found))
+            return found
+        found.statements += [*say.runs(found), *say.shared_fates(found), *say.twins(found, panel)]
+        found.statements += [*say.failing_methods(found), *say.primary_endpoint(found), *say.rivals(found)]
+        found.statements += [*say.alarms(found), *say.unrecorded_signals(found)]
+        return found

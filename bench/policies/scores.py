@@ -1,47 +1,20 @@
-"""What a policy says about given tokens: the interface, from all logits at once, and from a chunked head."""
+"""What a policy says about given tokens, from all logits at once or from a chunked head.
+
+Everything is on the policy's device, and exactly 0 for tokens outside the mask.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 
-class TokenScores(Protocol):
-    """Statistics of given responses, on the policy's device. Tokens outside the mask are exactly 0 everywhere."""
-
-    @property
-    @abstractmethod
-    def logp(self) -> Tensor:
-        """[B, T] log-probability of each response token, differentiable."""
-
-    @property
-    @abstractmethod
-    def mask(self) -> Tensor:
-        """Bool [B, T], True where a token carries loss."""
-
-    @property
-    @abstractmethod
-    def entropy(self) -> Tensor:
-        """[B, T] entropy of the distribution each token was drawn from, in nats; without gradient."""
-
-    @property
-    @abstractmethod
-    def sum_pi_sq(self) -> Tensor:
-        """[B, T] sum over the vocabulary of squared probabilities; without gradient."""
-
-    @abstractmethod
-    def differentiable_entropy(self) -> Tensor:
-        """[B, T] the entropy again, with gradient: for entropy bonuses."""
-
-
 @dataclass(frozen=True)
 class DenseScores:
-    """`TokenScores` from the whole distribution at every position: for small vocabularies.
+    """Scores from the whole distribution at every position: for small vocabularies.
 
     Attributes:
         logp: [B, T] log-probability of each response token, differentiable.
@@ -74,7 +47,7 @@ class DenseScores:
 
 @dataclass(frozen=True)
 class ChunkedScores:
-    """`TokenScores` from a head computed in vocabulary chunks, which never held all logits.
+    """Scores from a head computed in vocabulary chunks, which never held all logits.
 
     Attributes:
         logp: [B, T] log-probabilities, differentiable.
@@ -90,9 +63,13 @@ class ChunkedScores:
 
     @property
     def entropy(self) -> Tensor:
-        """See `TokenScores.entropy`."""
+        """See `DenseScores.entropy`."""
         return self.entropies.detach()
 
     def differentiable_entropy(self) -> Tensor:
-        """See `TokenScores.differentiable_entropy`."""
+        """See `DenseScores.differentiable_entropy`."""
         return self.entropies
+
+
+TokenScores = DenseScores | ChunkedScores
+"""Statistics of given responses."""

@@ -14,7 +14,6 @@ from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
 from vcpo_bench.bench.devices import checked_device
 from vcpo_bench.bench.policies.hf.packages import hf_packages
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.memory import available_cores
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
@@ -24,6 +23,7 @@ from vcpo_bench.bench.samplers.catalog import Sampler
 from vcpo_bench.bench.samplers.torch_sampler import TorchSampler
 from vcpo_bench.errors import NO_TORCH, DamagedResultError, UsageError
 from vcpo_bench.lazy_torch import torch
+from vcpo_bench.progress import GridObserver
 
 TORCH = TorchSampler()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -13,14 +11,6 @@ from vcpo_bench.bench.stack.weights import StackedWeights
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
-
-
-class Optimizers(Protocol):
-    """Moves the weights of E cells, each by its own learning rate."""
-
-    @abstractmethod
-    def step(self, rates: Sequence[float], moves: Sequence[bool]) -> None:
-        """One step of the cells that move, with the gradients of the stacked weights."""
 
 
 class OwnOptimizers:
@@ -33,7 +23,7 @@ class OwnOptimizers:
         self.weights, self.optimizers = weights, optimizers
 
     def step(self, rates: Sequence[float], moves: Sequence[bool]) -> None:
-        """See `Optimizers`."""
+        """One step of the cells that move, by their learning rates, with the gradients of the stacked weights."""
         for cell, (optimizer, rate, move) in enumerate(zip(self.optimizers, rates, moves, strict=True)):
             if move:
                 self.weights.share_gradient(cell)
@@ -84,7 +74,7 @@ class StackedAdamW:
 
     @torch.no_grad()
     def step(self, rates: Sequence[float], moves: Sequence[bool]) -> None:
-        """See `Optimizers`."""
+        """See `OwnOptimizers.step`."""
         device = self.weights.device
         moving = torch.tensor(moves, device=device)
         rate = torch.tensor(rates, dtype=torch.float64, device=device)

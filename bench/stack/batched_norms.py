@@ -39,7 +39,7 @@ class BatchedNormPasses:
         self._kept: list[tuple[Taped, Tensor]] = []
 
     def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
-        """See `passes.Passes`."""
+        """See `passes.PlainPasses`."""
         self._given = given
         scores, tape, gradients = scored(self.weights, given)
         self._kept = list(zip(tape, gradients, strict=True))
@@ -51,7 +51,7 @@ class BatchedNormPasses:
             return scores, torch.stack(shares).sum(0).view(given.mask.shape[:2])
 
     def backward(self, answers: Sequence[Answer]) -> None:
-        """See `passes.Passes`; cells whose coefficients differ within a trajectory go through the network again."""
+        """See `PlainPasses`; cells whose coefficients differ within a trajectory go through the network again."""
         assert self._given is not None
         mask = self._given.mask
         none = torch.zeros(mask.shape[1:], device=mask.device)

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.tiny.policy import TinyPolicy
-from vcpo_bench.bench.stack.adamw import Optimizers, OwnOptimizers, StackedAdamW
+from vcpo_bench.bench.stack.adamw import OwnOptimizers, StackedAdamW
 from vcpo_bench.bench.stack.answers import Answer, answer
 from vcpo_bench.bench.stack.batched_norms import BatchedNormPasses
 from vcpo_bench.bench.stack.evidence import StackedEvidence, gather_evidence, together
 from vcpo_bench.bench.stack.gradients import StackedGradients
 from vcpo_bench.bench.stack.network import StackedNetwork
-from vcpo_bench.bench.stack.passes import NormPasses, Passes, PlainPasses
+from vcpo_bench.bench.stack.passes import NormPasses, PlainPasses
 from vcpo_bench.bench.stack.scoring import score
 from vcpo_bench.bench.stack.weights import StackedWeights
 from vcpo_bench.bench.training.learner import Learner
@@ -43,10 +43,12 @@ class StackedLearner:
         with_norms = "score_norm_sq" in self.needs
         own = weights.device.type == "cpu"
         norm_passes = NormPasses if own else BatchedNormPasses
-        self.passes: Passes = norm_passes(policies, weights) if with_norms else PlainPasses(weights)
+        self.passes: PlainPasses | NormPasses | BatchedNormPasses = (
+            norm_passes(policies, weights) if with_norms else PlainPasses(weights)
+        )
         self._gradients = None if own else StackedGradients(weights, learners)
         optimizers = [learner.optimizer for learner in learners]
-        self.optimizers: Optimizers = (OwnOptimizers if own else StackedAdamW)(weights, optimizers)
+        self.optimizers = (OwnOptimizers if own else StackedAdamW)(weights, optimizers)
         self._reference = self._references()
 
     def _references(self) -> StackedNetwork | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -20,18 +18,6 @@ from vcpo_bench.bench.trajectories import Responses
 from vcpo_bench.methods import Update
 
 
-class Passes(Protocol):
-    """How scores, and score norms where methods want them, are computed, and gradients from coefficients."""
-
-    @abstractmethod
-    def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
-        """Scores of responses (see `scoring.score`), and squared score norms `[E, B]`."""
-
-    @abstractmethod
-    def backward(self, answers: Sequence[Answer]) -> None:
-        """Leave the gradients of all losses in the stacked weights; 0 for a cell without an answer."""
-
-
 class PlainPasses:
     """One graph for all cells, and one backward pass through it."""
 
@@ -40,12 +26,12 @@ class PlainPasses:
         self._scores: StackedScores | None = None
 
     def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
-        """See `Passes`."""
+        """Scores of responses (see `scoring.score`); no squared score norms, which others return as `[E, B]`."""
         self._scores = score(self.network, given)
         return self._scores, None
 
     def backward(self, answers: Sequence[Answer]) -> None:
-        """See `Passes`."""
+        """Leave the gradients of all losses in the stacked weights; 0 for a cell without an answer."""
         assert self._scores is not None
         scores, self._scores = self._scores, None
         send_backward_all(scores, answers)
@@ -84,12 +70,12 @@ class NormPasses:
         self._given: Responses | None = None
 
     def score(self, given: Responses) -> tuple[StackedScores, Tensor | None]:
-        """See `Passes`."""
+        """See `PlainPasses`."""
         self._given = given
         return self.norms.score(given)
 
     def backward(self, answers: Sequence[Answer]) -> None:
-        """See `Passes`."""
+        """See `PlainPasses`."""
         for tensor in self.weights.tensors.values():
             tensor.grad = torch.zeros_like(tensor)
         for cell, answer in enumerate(answers):
@@ -107,7 +93,7 @@ class NormPasses:
             return
         policy = self.policies[cell]
         policy.zero_grad(set_to_none=True)
-        send_backward(policy.score_rows(given.each), update, slice(None))  # pyright: ignore[reportArgumentType]
+        send_backward(policy.score_rows(given.each), update, slice(None))
         self.weights.take_gradient(cell)
 
 

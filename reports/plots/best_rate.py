@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import estimate
-from vcpo_bench.reports.plots.method_style import line_style
-from vcpo_bench.reports.plots.sheet import add_legend, panel_grid, titled_columns
+from vcpo_bench.reports.plots.sheet import add_legend, draw_at_lags, label_edges, panel_grid, titled_columns
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.scores import at_rate, scale, score_name, was_chosen
 from vcpo_bench.reports.study import Study
@@ -33,17 +31,14 @@ def score_at_best_rate(study: Study, sheet: Sheet) -> Plot | None:
         for (task, method), rows in table.groupby(["task", "method"], sort=True)
     ]
     for line in lines:
-        _draw(axes[line.panel], line, lags, methods)
+        draw_at_lags(axes[line.panel], line, lags, methods, opacity=0.7)
     window = _window(lines)
-    for index, (axis, task) in enumerate(zip(axes, tasks, strict=True)):
+    label_edges(axes, columns, "lag (updates)", score_name(study))
+    for axis, task in zip(axes, tasks, strict=True):
         axis.set_title(task)
         places(axis, lags)
-        if index + columns >= len(tasks):
-            axis.set_xlabel("lag (updates)")
         axis.set_ylim(*window)
         axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], min_n_ticks=LEAST))
-        if index % columns == 0:
-            axis.set_ylabel(score_name(study))
     add_legend(figure, sheet, methods)
     title = f"What is each method worth{' at its best learning rate' * was_chosen(study)}?"
     caption = f"{title} {_how_sure(study, lines)} {scale(study)} Lags stand at equal distances."
@@ -59,16 +54,6 @@ def _line(panel: int, method: str, rows: pd.DataFrame) -> Line:
     if np.isnan(low).all():
         return Line(panel, method, lag, mean, runs=runs)
     return Line(panel, method, lag, mean, low, high, runs)
-
-
-def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
-    index, style = methods.index(line.name), line_style(line.name)
-    at = [lags.index(int(lag)) for lag in line.x]
-    if line.low is not None and line.high is not None:
-        bars = axes.vlines(at, line.low, line.high, color=style.color, linewidth=0.8, alpha=0.7)
-        bars.set_gid(f"m{index}-bar-{line.panel}")
-    (curve,) = axes.plot(at, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9)
-    curve.set_gid(f"m{index}-line-{line.panel}")
 
 
 def _how_sure(study: Study, lines: list[Line]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import ENOUGH, reward_interval
@@ -12,8 +11,8 @@ from vcpo_bench.analysis.series import cell_rows
 from vcpo_bench.reports.figure import Array, Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import estimate, several
-from vcpo_bench.reports.plots.method_style import INK, line_style
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, panel_grid
+from vcpo_bench.reports.plots.method_style import INK
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_at_lags, figure_name, label_edges, panel_grid
 from vcpo_bench.reports.plots.ticks import LEAST, places
 from vcpo_bench.reports.study import Study
 
@@ -37,16 +36,13 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     columns = columns_for(sheet, len(rates))
     figure, axes = panel_grid(sheet, len(rates), columns)
     for line in lines:
-        _draw(axes[line.panel], line, lags, methods)
-    for index, (panel_axes, lr) in enumerate(zip(axes, rates, strict=True)):
+        draw_at_lags(axes[line.panel], line, lags, methods)
+    label_edges(axes, columns, "lag (updates)", "final reward")
+    for panel_axes, lr in zip(axes, rates, strict=True):
         places(panel_axes, lags)
-        if index + columns >= len(rates):
-            panel_axes.set_xlabel("lag (updates)")
         panel_axes.set_ylim(bottom=0, top=max(1e-3, min(1.1 * max(_tops(lines)), max(_tops(lines)) + 0.1)))
         if len(rates) > 1:
             panel_axes.set_title(f"lr {rate(lr)}")
-        if index % columns == 0:
-            panel_axes.set_ylabel("final reward")
     add_legend(figure, sheet, methods)
     title = "What does lag cost each method?"
     caption = (
@@ -56,18 +52,6 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     labels = [f"lr {rate(lr)}" for lr in rates]
     name = figure_name("reward-lag", task, regime)
     return Plot(name, title, caption, figure, methods, lines, "lag", "final_reward", labels, places=True)
-
-
-def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
-    """One method in one panel: its line, and a bar per interval."""
-    index, style = methods.index(line.name), line_style(line.name)
-    # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance.
-    place = np.array([lags.index(int(lag)) for lag in line.x])
-    if line.low is not None and line.high is not None:
-        bars = axes.vlines(place, line.low, line.high, color=style.color, linewidth=0.8)
-        bars.set_gid(f"m{index}-bar-{line.panel}")
-    (curve,) = axes.plot(place, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9)
-    curve.set_gid(f"m{index}-line-{line.panel}")
 
 
 def _tops(lines: list[Line]) -> list[float]:
@@ -112,8 +96,7 @@ def realized_lag(study: Study, sheet: Sheet) -> Plot | None:
         axes[index].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=LEAST))
         axes[index].set_title(f"requested: {lag}" + ("" if len({one for one, _ in panels}) == 1 else f" ({regime})"))
         axes[index].set_xlabel("realized lag")
-        if index % columns == 0:
-            axes[index].set_ylabel("share")
+    label_edges(axes, columns, y="share")
     title = "Was the requested lag realized?"
     caption = (
         f"{title} Share of all trajectories that {several([len(cells)], 'run')} consumed, by the lag of their oldest "

@@ -12,7 +12,7 @@ from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import rate
 from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import INK
-from vcpo_bench.reports.plots.sheet import figure_name, folded, line_count, panel_grid, titled_columns
+from vcpo_bench.reports.plots.sheet import figure_name, folded, label_edges, line_count, panel_grid, titled_columns
 from vcpo_bench.reports.plots.ticks import PlainTicks, over_updates
 from vcpo_bench.reports.study import Study, bin_edges, binned_runs
 
@@ -123,12 +123,9 @@ def stability_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | 
         panel.set_yticks(range(len(rates)), [rate(lr) for lr in rates])
         panel.set_title(method)
         panel.tick_params(length=0)
-        if index % columns == 0:
-            panel.set_ylabel("lr")
-        if index + columns >= len(methods):
-            panel.set_xlabel("lag")
         x_values = np.array(lags, dtype=np.float64)
         lines += [Line(index, f"lr {rate(lr)}", x_values, image[y]) for y, lr in enumerate(rates)]
+    label_edges(axes, columns, "lag", "lr")
     seeds = several(cells.groupby(["staleness", "method", "lr"]).size())
     title = "Where is each method stable?"
     caption = (

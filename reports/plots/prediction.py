@@ -7,7 +7,7 @@ import pandas as pd
 
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
-from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, panel_grid
+from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_lines, label_edges, panel_grid
 from vcpo_bench.reports.study import Study
 
 PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -42,10 +42,7 @@ def lead_time(study: Study, sheet: Sheet) -> Plot | None:
         axes[panel].set_xticks(leads, [str(lead) for lead in leads])
         axes[panel].minorticks_off()
         axes[panel].set_ylim(-0.03, 1.03)
-        if panel % columns == 0:
-            axes[panel].set_ylabel("AUROC")
-        if panel + columns >= len(panels):
-            axes[panel].set_xlabel("lead (updates)")
+    label_edges(axes, columns, "lead (updates)", "AUROC")
     add_legend(figure, sheet, signals)
     title = "Can collapse be predicted?"
     caption = (

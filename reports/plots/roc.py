@@ -15,7 +15,7 @@ from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.formatting import fixed, interval
 from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import INK, line_style
-from vcpo_bench.reports.plots.sheet import columns_for, panel_grid
+from vcpo_bench.reports.plots.sheet import columns_for, label_edges, panel_grid
 from vcpo_bench.reports.study import Study
 
 SIGNALS = {"ess": "ESS", "max_weight": "largest weight", "kl": "KL divergence", "grad_norm": "gradient norm"}
@@ -48,10 +48,7 @@ def roc(study: Study, sheet: Sheet) -> Plot | None:
     for index, (line, text) in enumerate(zip(lines, said, strict=True)):
         _draw(axes[index], line, text)
         axes[index].set_title(SIGNALS[line.name])
-        if index % columns == 0:
-            axes[index].set_ylabel("collapses found")
-        if index + columns >= len(lines):
-            axes[index].set_xlabel("false alarms")
+    label_edges(axes, columns, "false alarms", "collapses found")
     title = "How well does a signal tell which runs will fail?"
     caption = (
         f"{title} Share of the collapsed runs that a threshold finds {PRIMARY_LEAD} updates before the onset, against "

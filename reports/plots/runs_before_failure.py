@@ -13,7 +13,7 @@ from vcpo_bench.analysis.prediction.panel import PRIMARY_LEAD, WINDOW
 from vcpo_bench.reports.figure import Line, Plot, Sheet
 from vcpo_bench.reports.plots.caption import several
 from vcpo_bench.reports.plots.method_style import line_style
-from vcpo_bench.reports.plots.sheet import columns_for, legend_above, panel_grid
+from vcpo_bench.reports.plots.sheet import columns_for, label_edges, legend_above, panel_grid
 from vcpo_bench.reports.plots.ticks import PlainTicks, plain
 from vcpo_bench.reports.study import Study
 
@@ -41,12 +41,11 @@ def runs_before_failure(study: Study, sheet: Sheet) -> Plot | None:
             )
         )
         _draw(axes[panel], own, str(method), f"m{methods.index(str(method))}", panel)
+    label_edges(axes, columns, y="final / best reward")
     _scales(axes, runs)
     for panel, lag in enumerate(lags):
         axes[panel].axhline(0.5, color=_GRAY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=0.5)
         axes[panel].set_title(f"lag {lag}")
-        if panel % columns == 0:
-            axes[panel].set_ylabel("final / best reward")
     # once: below a narrow panel it would run into the next
     figure.supxlabel(f"ESS ratio, {PRIMARY_LEAD} updates before the collapse", fontsize=sheet.font_size)
     if sheet.legend:

@@ -67,6 +67,28 @@ def columns_for(sheet: Sheet, natural: int) -> int:
     return max(1, -(-natural // max(rows, 1)))
 
 
+def label_edges(axes: Sequence[Axes], columns: int, x: str = "", y: str = "") -> None:
+    """Name the x axis below the lowest panel of each column, and the y axis beside the first panel of each row."""
+    for index, panel in enumerate(axes):
+        if x and index + columns >= len(axes):
+            panel.set_xlabel(x)
+        if y and index % columns == 0:
+            panel.set_ylabel(y)
+
+
+def draw_at_lags(
+    axes: Axes, line: Line, lags: Sequence[int], methods: Sequence[str], opacity: float | None = None
+) -> None:
+    """A method's values with a bar per interval. Lags are places: 0, 1, 16 and 128 stand at equal distance."""
+    index, style = methods.index(line.name), line_style(line.name)
+    at = [lags.index(int(lag)) for lag in line.x]
+    if line.low is not None and line.high is not None:
+        bars = axes.vlines(at, line.low, line.high, color=style.color, linewidth=0.8, alpha=opacity)
+        bars.set_gid(f"m{index}-bar-{line.panel}")
+    (curve,) = axes.plot(at, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9)
+    curve.set_gid(f"m{index}-line-{line.panel}")
+
+
 def draw_lines(axes: Sequence[Axes], lines: Sequence[Line], methods: Sequence[str]) -> None:
     """Draw every line into its panel. The limits follow from all of them, and not again after each."""
     for panel in axes:

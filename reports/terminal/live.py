@@ -1,8 +1,4 @@
-"""Views of a running grid: a live table on a terminal, plain lines elsewhere, or nothing.
-
-Every view receives the events that `bench.running` declares as `GridObserver`. They are plain types, so that neither
-room imports the other.
-"""
+"""Views of a running grid: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from vcpo_bench.progress import GridObserver
 from vcpo_bench.reports.formatting import duration
 from vcpo_bench.reports.terminal.progress import FAILED, GridProgress
 
@@ -29,40 +26,30 @@ BAR_WIDTH = 14
 NUMBERS_WIDTH = 30  # of step, reward and ESS, and the space around the columns
 
 
-class View:
-    """Receives the events of a run, in order, from one thread. This one shows nothing."""
+class _View(GridObserver):
+    """What both views keep: where to print, the time, and the state of the grid."""
 
-    def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
-        """The run begins."""
+    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._state = GridProgress()
 
-    def started(self, key: str, label: str, steps: int) -> None:
-        """A cell begins; it will take `steps` updates."""
-
-    def progress(self, key: str, step: int, reward: float, ess: float) -> None:
-        """A cell has finished `step` updates; `reward` and `ess` are the latest values, NaN where there is none."""
-
-    def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
-        """A cell has ended with `status` after `seconds`; `reason` says why if it did not complete."""
-
-    def warned(self, text: str) -> None:
-        """A cell gave a warning, which others may give too."""
-
-    def message(self, text: str) -> None:
-        """One line of text for the user."""
-
-    def close(self) -> None:
-        """The run is over: no more events."""
+    def _ended_line(self, key: str, status: str, seconds: float, reason: str) -> str:
+        """How a cell ended, which the state then knows."""
+        state = self._state
+        state.finished(key, status, seconds)
+        count = f"[{len(state.ended) + state.already_done}/{state.total}]"
+        line = f"{status:<10}{state.labels.get(key, key)} in {duration(seconds)} {count}"
+        return line if status == "completed" or not reason else f"{line}: {reason}"
 
 
-class PlainView(View):
+class PlainView(_View):
     """Plain lines for logs and pipes: one when a cell starts or ends, and a summary that says something new.
 
     It comes at most every 10 seconds.
     """
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
-        self._console, self._clock = console, clock
-        self._state = GridProgress()
+        super().__init__(console, clock)
         self._last_summary, self._summary = clock(), ""
 
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
@@ -87,8 +74,7 @@ class PlainView(View):
 
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
         """Print how a cell ended, and why if it did not complete."""
-        self._state.finished(key, status, seconds)
-        self._line(_ended_line(self._state, key, status, seconds, reason))
+        self._line(self._ended_line(key, status, seconds, reason))
 
     def warned(self, text: str) -> None:
         """Print the warning, once."""
@@ -107,12 +93,11 @@ class PlainView(View):
         self._console.print(Text(text), soft_wrap=True)
 
 
-class LiveView(View):
+class LiveView(_View):
     """A table of the running cells, redrawn in place, above a line of counts and the time left."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
-        self._console, self._clock = console, clock
-        self._state = GridProgress()
+        super().__init__(console, clock)
         # Only events redraw the table, so that no second thread reads the state while it changes.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._last_drawn = -math.inf
@@ -136,10 +121,9 @@ class LiveView(View):
 
     def ended(self, key: str, status: str, seconds: float, reason: str) -> None:
         """Remove the cell's row; a cell that did not complete leaves a line above the table."""
-        self._state.finished(key, status, seconds)
+        line = self._ended_line(key, status, seconds, reason)
         if status != "completed":
-            style = "red" if status == FAILED else "yellow"
-            self._console.print(Text(_ended_line(self._state, key, status, seconds, reason), style=style))
+            self._console.print(Text(line, style="red" if status == FAILED else "yellow"))
         self._draw()
 
     def warned(self, text: str) -> None:
@@ -182,7 +166,7 @@ class LiveView(View):
         self._live.update(self.render(), refresh=True)
 
 
-def make_view(quiet: bool, console: Console) -> View:
+def make_view(quiet: bool, console: Console) -> GridObserver:
     """Choose a view: none if `quiet`, a live table on a terminal, plain lines otherwise.
 
     Args:
@@ -190,16 +174,10 @@ def make_view(quiet: bool, console: Console) -> View:
         console: Where to print. A console that is no terminal, or a dumb one (`TERM=dumb`), gets plain lines.
     """
     if quiet:
-        return View()
+        return GridObserver()
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console)
     return PlainView(console)
-
-
-def _ended_line(state: GridProgress, key: str, status: str, seconds: float, reason: str) -> str:
-    count = f"[{len(state.ended) + state.already_done}/{state.total}]"
-    line = f"{status:<10}{state.labels.get(key, key)} in {duration(seconds)} {count}"
-    return line if status == "completed" or not reason else f"{line}: {reason}"
 
 
 def _number(value: float) -> str:

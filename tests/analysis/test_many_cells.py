@@ -17,8 +17,8 @@ import pytest
 
 from vcpo_bench.analysis import recorded_tables
 from vcpo_bench.analysis.ahead import ahead
-from vcpo_bench.analysis.commands.gradients import analyze_gradients
-from vcpo_bench.analysis.commands.weights import analyze_weights
+from vcpo_bench.analysis.commands.gradients import Gradients
+from vcpo_bench.analysis.commands.weights import Weights
 from vcpo_bench.analysis.float_column import FloatColumn
 from vcpo_bench.analysis.recorded_tables import columns_together
 from vcpo_bench.analysis.results import load
@@ -65,8 +65,8 @@ def test_cells_are_looked_up_one_by_one_not_update_by_update(
         return isin(self, values)
 
     monkeypatch.setattr(pd.Series, "isin", counted)
-    assert analyze_weights(results).statements
-    assert analyze_gradients(results).statements
+    assert Weights().run(results).statements
+    assert Gradients().run(results).statements
     assert looked_up
     assert max(looked_up) <= len(results.cells)
 

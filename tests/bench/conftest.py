@@ -1,6 +1,8 @@
 """Fixtures of several rooms of the bench."""
 
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -21,3 +23,10 @@ def few_questions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TokenTask, "held_out", lambda self, count=8: every(self, min(count, 8)))
         yield
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[ProcessPoolExecutor]:
+    """A process for the mock device, which cannot be undone."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield pool

@@ -59,7 +59,7 @@ def out_of_memory(*_: object) -> None:
 )
 def test_a_full_gpu_says_what_to_change(config: dict, wanted: str, unwanted: str) -> None:
     cell = CellConfig(method="clip", staleness=0, seed=0, **config)
-    said = ending._reason("error", ending._remedy(torch.OutOfMemoryError("no"), cell), "")
+    said = ending._remedy(torch.OutOfMemoryError("no"), cell)
     assert wanted in said
     assert unwanted not in said
     assert ending._remedy(RuntimeError("no"), cell) == ""

@@ -9,10 +9,10 @@ from typer.testing import CliRunner, Result
 
 from vcpo_bench.bench.running.cell.run_stack import run_stack
 from vcpo_bench.bench.running.cell_job import CellJob
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.schedulers import local
 from vcpo_bench.cli import app
 from vcpo_bench.commands.support.verb import GROUPS, Verb, as_command, find_verbs
+from vcpo_bench.progress import GridObserver
 
 RUN = ["run", "--methods", "clip", "--staleness", "1", "--seeds", "1", "--steps", "4", "--prompts", "2"]
 RUN += ["--responses", "4", "--task", "walk-eos", "--jobs", "1"]

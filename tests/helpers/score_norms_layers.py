@@ -78,3 +78,14 @@ class Attention(nn.Module):
         hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
         attended: Tensor = self.attention(x, x, x, attn_mask=hidden, need_weights=False)[0]
         return x + attended
+
+
+class Conv1D(nn.Module):
+    """Multiplies by its weight [V, D] as stored, like GPT-2's layer of that name."""
+
+    def __init__(self, weight: nn.Parameter) -> None:
+        super().__init__()
+        self.nf, self.weight, self.bias = weight.shape[1], weight, nn.Parameter(torch.zeros(weight.shape[1]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight + self.bias

@@ -1,5 +1,8 @@
 """A small network around any middle layer, and tokens for it."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from score_norms_oracle import check
 from torch import Tensor, nn
@@ -20,6 +23,38 @@ class Net(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         return self.head(self.middle(self.tokens(tokens)))
+
+
+class Through(nn.Module):
+    """A middle made of some layers, by name: `way` says what becomes of what reaches it."""
+
+    def __init__(self, way: Callable[[Any, Tensor], Tensor], **layers: nn.Module) -> None:
+        super().__init__()
+        self.way = way
+        for name, layer in layers.items():
+            self.add_module(name, layer)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.way(self, x)
+
+
+class Positioned(Net):
+    """Adds to all rows of embeddings what `read` makes of the places: a parameter, or a layer."""
+
+    def __init__(self, middle: nn.Module, places: nn.Parameter | nn.Module, read: Callable[[Any], Tensor]) -> None:
+        super().__init__(middle)
+        self.places, self.read = places, read
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.head(torch.tanh(self.middle(self.tokens(tokens) + self.read(self.places))))
+
+
+class Mixing(Net):
+    """Lets every trajectory see all others."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.tokens(tokens)
+        return self.head(self.middle(x + x.mean(0)))
 
 
 def log_softmax_of(model: nn.Module, tokens: Tensor) -> Tensor:

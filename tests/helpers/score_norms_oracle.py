@@ -54,11 +54,17 @@ def row_gradients(model: nn.Module, total: Tensor) -> list[dict[nn.Parameter, Te
     return rows
 
 
-def check(model: nn.Module, compute: Callable[[], Tensor], rtol: float = 1e-10) -> ScoreNorms:
-    """Norms, assembled gradient and inner products of `compute()` [B, T] against one backward per trajectory."""
+def recorded(model: nn.Module, compute: Callable[[], Tensor]) -> tuple[ScoreNorms, Tensor]:
+    """The norms of a model that have recorded how it computes log-probabilities [B, T], and these."""
     norms = ScoreNorms(model)
     with norms.record():
         logp = compute()
+    return norms, logp
+
+
+def check(model: nn.Module, compute: Callable[[], Tensor], rtol: float = 1e-10) -> ScoreNorms:
+    """Norms, assembled gradient and inner products of `compute()` [B, T] against one backward per trajectory."""
+    norms, logp = recorded(model, compute)
     rows = row_gradients(model, logp.flatten(1).sum(1))
     flat = torch.stack([torch.cat([gradient.flatten() for gradient in row.values()]) for row in rows])
     squared = norms.squared_norms(logp)

@@ -14,7 +14,7 @@ from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.hf.decoding import SlotDecoding
 from vcpo_bench.bench.policies.hf.network import CausalNetwork
 from vcpo_bench.bench.policies.hf.sampling import SamplingOptions, TokenDraws, refill
-from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores
+from vcpo_bench.bench.policies.scores import ChunkedScores, DenseScores, TokenScores
 from vcpo_bench.bench.policies.truncation import cut, unpack
 from vcpo_bench.bench.score_norms import ChunkedHead
 from vcpo_bench.bench.trajectories import Responses, Rollout
@@ -46,12 +46,12 @@ class CausalPolicy(CausalNetwork, Policy):
         self.sampling = sampling
         self.chunked_head = ChunkedHead(self.output_head(), dtype)
 
-    def score(self, given: Responses) -> ChunkedScores | DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def score(self, given: Responses) -> TokenScores:
         """See `Policy.score`; memory grows with tokens, and with tokens times vocabulary only where sets are given."""
         given = given.to(self.device)
         return self._chunked(given) if given.kept is None else self._dense(given)
 
-    def score_rows(self, given: Responses) -> ChunkedScores | DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def score_rows(self, given: Responses) -> TokenScores:
         """See `Policy.score_rows`; computes all logits at once where they fit into one chunk, or sets are given."""
         given, vocabulary = given.to(self.device), self.chunked_head.vocabulary
         fit = 4 * given.responses.numel() * len(vocabulary.weight) <= vocabulary.chunk_bytes

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -22,17 +21,8 @@ ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBack
 WORTH_FILLING = 8  # refill once one slot in so many is free: evaluating several prompts at once is cheaper
 
 
-class SamplingLoop(Protocol):
-    """Draws a whole batch."""
-
-    @abstractmethod
-    def __call__(self, model: CausalNetwork, draws: TokenDraws) -> Rollout:
-        """One response per row of `draws`.
-
-        Args:
-            model: The network to sample from.
-            draws: Where each token comes from (`TokenDraws.draw`).
-        """
+SamplingLoop = Callable[[CausalNetwork, "TokenDraws"], Rollout]
+"""Draws a whole batch: one response per row of the draws, which say where each token comes from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from vcpo_bench.bench.trajectories import Responses, Rollout
 class TinyPolicy(Transformer, Policy):
     """The tiny network as a policy; made like the network, from a `PolicyConfig` and the seed of its weights."""
 
-    def score(self, given: Responses) -> DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def score(self, given: Responses) -> DenseScores:
         """See `Policy.score`; with fewer prompts than responses, each is computed once for its group."""
         return score(self, given)
 
-    def score_rows(self, given: Responses) -> DenseScores:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def score_rows(self, given: Responses) -> DenseScores:
         """See `Policy.score_rows`."""
         return score(self, given)
 

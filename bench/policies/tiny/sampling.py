@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
 from vcpo_bench.bench.policies.draw import Draw, looks
+from vcpo_bench.bench.policies.tiny.decoding import Decoder
 from vcpo_bench.bench.policies.truncation import FLOOR, pack
 from vcpo_bench.bench.trajectories import Rollout
 
 
-class StepDecoder(Protocol):
-    """What `extend` asks of B responses in progress; `tiny.decoding.Decoder` says what each means."""
-
-    first: Tensor
-    position: int
-
-    @property
-    @abstractmethod
-    def room(self) -> int:
-        """Steps for which the cache has room."""
-
-    @abstractmethod
-    def keep(self, rows: Tensor) -> None:
-        """Keep only these rows, int64 [rows]."""
-
-    @abstractmethod
-    def step(self, token: Tensor) -> Tensor:
-        """Feed one token per row, int64 [B], and get the logits of the next one, [V, B]."""
-
-
-def extend(rollout: Rollout, decoder: StepDecoder, draw: Draw, positions: range) -> None:
+def extend(rollout: Rollout, decoder: Decoder, draw: Draw, positions: range) -> None:
     """Draw the tokens at consecutive positions of every row, in place; see `Policy.extend`.
 
     Greedy ties go to the smallest token. A decoder must not be used again after the last position of its responses.
@@ -59,9 +37,7 @@ def extend(rollout: Rollout, decoder: StepDecoder, draw: Draw, positions: range)
         rollout.mask[:, positions.stop :] = (mask[-1] & ~is_end[-1]).unsqueeze(1)
 
 
-def _decode(
-    decoder: StepDecoder, token: Tensor | None, alive: Tensor, draw: Draw, part: slice
-) -> tuple[Tensor, Tensor]:
+def _decode(decoder: Decoder, token: Tensor | None, alive: Tensor, draw: Draw, part: slice) -> tuple[Tensor, Tensor]:
     """Draw the n tokens of `part` for B rows, [n, B]; with them the log-probabilities [n, V, B] they were drawn from.
 
     `token` is the last one drawn, None for a new decoder. Values after the end of a response mean nothing.

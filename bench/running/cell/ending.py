@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,21 +22,19 @@ from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
-from vcpo_bench.files.disk_space import disk_full, is_disk_full
+from vcpo_bench.files.disk_space import full_disks_named
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
 
+_NOT_FINITE = "three updates in a row had evidence that was not finite"
 
-class EndedRun(Protocol):
-    """What remains of a cell that has come to its end: `training.trainer.Trainer` says what each means."""
 
+class EndedRun(NamedTuple):
+    """What remains of a cell that another trainer has brought to its end; names are those of `Trainer`."""
+
+    status: str
     step: int
     stopped: str
     recorder: StepRecorder
-
-    @property
-    def status(self) -> str:
-        """How it ended."""
-        ...
 
 
 def save_checkpoint(cell: PlannedCell, trainer: Trainer, folder: Path) -> None:
@@ -50,14 +48,16 @@ def describe_checkpoint(cell: PlannedCell, step: int, recorder: StepRecorder, fo
     write_sealed(folder / CELL_FILE, _facts(cell, step, recorder.seconds()), cover=False)
 
 
-def finish(cell: PlannedCell, store: CellStore, trainer: EndedRun, warned: Sequence[str] = ()) -> tuple[str, str]:
+def finish(cell: PlannedCell, store: CellStore, run: Trainer | EndedRun, warned: Sequence[str] = ()) -> tuple[str, str]:
     """Write the results of a cell whose trainer has come to its end; its status and the reason for it.
 
     Raises:
         ClaimLostError: Another process has taken the cell over.
     """
-    status = trainer.status
-    return status, _write(cell, store, status, trainer.recorder, trainer.step, None, trainer.stopped, warned)
+    status = run.status
+    reason = run.stopped if status == "stopped_by" else _NOT_FINITE if status == "nan" else ""
+    _write(cell, store, run.recorder, run.step, status, reason, None, warnings=list(warned))
+    return status, reason
 
 
 def finish_failed(
@@ -71,26 +71,26 @@ def finish_failed(
     store.check()  # without the claim, files may have gone: that is no error of the cell
     trace = "".join(traceback.format_exception(problem))
     error = without_paths(trace + _remedy(problem, cell.config))
-    recorder, steps_done = _recorded(cell, store)
-    return "error", _write(cell, store, "error", recorder, steps_done, error, "", warned)
+    reason = error.strip().splitlines()[-1]
+    _write(cell, store, *_recorded(cell, store), "error", reason, error, warnings=list(warned))
+    return "error", reason
 
 
 def _write(
     cell: PlannedCell,
     store: CellStore,
-    status: str,
     recorder: StepRecorder,
     steps_done: int,
+    status: str,
+    reason: str,
     error: str | None,
-    stopped: str,
-    warned: Sequence[str],
-) -> str:
-    reason = _reason(status, error, stopped)
-    facts = _ended(cell, status, reason, error, steps_done, recorder.seconds()) | {"warnings": list(warned)}
+    **more: object,
+) -> None:
+    facts = _facts(cell, steps_done, recorder.seconds()) | {"status": status, "reason": reason, "error": error}
+    facts |= {"ended": datetime.now(UTC).isoformat(timespec="seconds"), **more}
     with store.finish(failed=status == "error") as folder:
         recorder.write(folder)
         write_sealed(folder / CELL_FILE, facts)
-    return reason
 
 
 def record_failure(
@@ -119,20 +119,11 @@ def record_failure(
         DiskFullError: There is no space left.
     """
     store = CellStore(cells_folder, cell.key)
-    try:
-        with suppress(ClaimLostError), store.open(job=job, watch=watch):  # whoever took the cell over ends it
-            recorder, steps_done = _recorded(cell, store)
-            facts = _ended(
-                cell, "error", reason, without_paths(f"{traceback_text}{reason}\n"), steps_done, recorder.seconds()
-            )
-            with store.finish(failed=True) as folder:
-                recorder.write(folder)
-                write_sealed(folder / CELL_FILE, facts)
-            return True
-    except OSError as problem:
-        if is_disk_full(problem):
-            raise disk_full([cells_folder]) from problem
-        raise
+    error = without_paths(f"{traceback_text}{reason}\n")
+    lost = suppress(ClaimLostError)  # whoever took the cell over ends it
+    with full_disks_named(cells_folder), lost, store.open(job=job, watch=watch):
+        _write(cell, store, *_recorded(cell, store), "error", reason, error)
+        return True
     return False
 
 
@@ -146,14 +137,6 @@ def _recorded(cell: PlannedCell, store: CellStore) -> tuple[StepRecorder, int]:
         except (OSError, DamagedResultError):
             return build_recorder(cell.config), 0
     return recorder, recorder.updates
-
-
-def _ended(
-    cell: PlannedCell, status: str, reason: str, error: str | None, steps_done: int, seconds: float
-) -> dict[str, Any]:
-    ended = datetime.now(UTC).isoformat(timespec="seconds")
-    end = {"status": status, "reason": reason, "error": error, "ended": ended}
-    return _facts(cell, steps_done, seconds) | end
 
 
 def _facts(cell: PlannedCell, steps_done: int, seconds: float) -> dict[str, Any]:
@@ -180,11 +163,3 @@ def _remedy(problem: Exception, config: CellConfig) -> str:
     more += [] if config.lora else ["--lora 16"]
     text = ", ".join([f"--micro-tokens {limit}", *more])
     return f"{type(problem).__name__}: the GPU is full: try {text}, or --sampler 'torch(slots=32)'\n"
-
-
-def _reason(status: str, error: str | None, stopped: str) -> str:
-    if error:
-        return error.strip().splitlines()[-1]
-    if status == "stopped_by":
-        return stopped
-    return "three updates in a row had evidence that was not finite" if status == "nan" else ""

@@ -27,7 +27,7 @@ from vcpo_bench.bench.training.step_observer import ObserverFactory
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.claims import ClaimLostError
-from vcpo_bench.files.disk_space import disk_full, is_disk_full
+from vcpo_bench.files.disk_space import full_disks_named, is_disk_full
 from vcpo_bench.files.parquet import read_parquet
 from vcpo_bench.records import CELL_FILE, STEPS_FILE
 from vcpo_bench.records.table_file import seal_beside
@@ -70,16 +70,12 @@ def run_cell(
         ClaimHeldError: Another worker has the cell, and this is a scheduler's job, whose place is paid for.
         DiskFullError: There is no space left; the cell keeps its latest checkpoint.
     """
-    try:
+    with full_disks_named(cells_folder):
         while True:
             try:
                 return _run_cell(cell, CellStore(cells_folder, cell.key), keep_every, emit, make_observer, job)
             except ClaimLostError as lost:
                 emit("message", f"{cell.config.label}: {without_paths(str(lost))}; its work counts")
-    except Exception as problem:
-        if is_disk_full(problem):
-            raise disk_full([cells_folder]) from problem
-        raise
 
 
 def _run_cell(
@@ -95,7 +91,7 @@ def _run_cell(
         with warnings_heard(emit) as warned:
             try:
                 if isinstance(outside := cell.config.parts.trainer, OutsideTrainer):
-                    ended: EndedRun = train_outside(cell, outside, store, keep_every, emit)
+                    ended: Trainer | EndedRun = train_outside(cell, outside, store, keep_every, emit)
                 else:
                     ended = trainer = resume(cell, store, emit, make_observer)
                     with closing(trainer):

@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -19,12 +18,11 @@ from vcpo_bench.bench.cells.config import plugins_of
 from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.python_processes import LEFT_TO_THE_PARENT, SAFE_PATH
-from vcpo_bench.bench.running.cell.ending import describe_checkpoint
+from vcpo_bench.bench.running.cell.ending import EndedRun, describe_checkpoint
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS
 from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 from vcpo_bench.bench.trainers.job import FOLLOWS, LOG, TABLES, Progress, TrainerJob
 from vcpo_bench.bench.training.build import build_recorder
-from vcpo_bench.bench.training.step_recorder import StepRecorder
 from vcpo_bench.errors import DamagedResultError, UsageError
 from vcpo_bench.files.checksums import verify_sealed, write_sealed
 from vcpo_bench.naming.plugins import plugin_files
@@ -33,16 +31,6 @@ from vcpo_bench.records import STATE_FILE
 POLL_SECONDS = 0.2
 LOG_LINES = 15
 """Lines of the log of a run that failed which its error shows."""
-
-
-@dataclass
-class OutsideRun:
-    """A cell that another trainer has brought to its end; the attributes are those of `training.trainer.Trainer`."""
-
-    status: str
-    step: int
-    stopped: str
-    recorder: StepRecorder
 
 
 def planned_job(cell: PlannedCell, keep_every: int = 0, resume: str = "") -> TrainerJob:
@@ -67,7 +55,7 @@ def planned_job(cell: PlannedCell, keep_every: int = 0, resume: str = "") -> Tra
 
 def train_outside(
     cell: PlannedCell, trainer: OutsideTrainer, store: CellStore, keep_every: int, emit: Callable[..., None]
-) -> OutsideRun:
+) -> EndedRun:
     """Train a cell to its end, from its newest undamaged checkpoint if there is one.
 
     Processes that die are started again from there, as workers are. `keep_every` is in updates, 0 keeps no checkpoint.
@@ -87,7 +75,7 @@ def train_outside(
         if progress.status:
             recorder = build_recorder(cell.config)
             recorder.read(folder / TABLES)
-            return OutsideRun(progress.status, progress.step, progress.stopped, recorder)
+            return EndedRun(progress.status, progress.step, progress.stopped, recorder)
         if progress.usage:
             raise UsageError(progress.error)
         if not tries_left or (progress.error and trainer.ranks == 1):

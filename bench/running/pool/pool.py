@@ -14,10 +14,10 @@ from multiprocessing.process import BaseProcess
 
 from vcpo_bench.bench.python_processes import safe_path, shielded
 from vcpo_bench.bench.running.cell_job import MAX_DEATHS, CellJob
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.pool.heartbeat import POLL_SECONDS, Heartbeat, RunningClock
 from vcpo_bench.bench.running.pool.worker import work
 from vcpo_bench.errors import DiskFullError
+from vcpo_bench.progress import GridObserver
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
+from vcpo_bench.progress import GridObserver
 
 
 @dataclass(frozen=True, kw_only=True)

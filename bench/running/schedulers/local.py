@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import waves
 from vcpo_bench.bench.running.pool.pool import run_jobs
 from vcpo_bench.bench.running.pool.stacks import stacks
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
+from vcpo_bench.progress import GridObserver
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.schedulers.catalog import Launcher
 from vcpo_bench.bench.running.schedulers.loop.launch_file import LaunchFile
 from vcpo_bench.bench.running.schedulers.loop.scheduler import Scheduler
 from vcpo_bench.errors import UsageError
-from vcpo_bench.files.disk_space import disk_full, is_disk_full
+from vcpo_bench.files.disk_space import full_disks_named
+from vcpo_bench.progress import GridObserver
 
 if TYPE_CHECKING:
     from vcpo_bench.bench.running.schedulers.loop.scheduler_loop import SchedulerLoop
@@ -68,7 +68,7 @@ class ScheduledLauncher(Launcher):
         if not cells:
             self._tidy(options)
             return 0
-        with full_disks_named(options):
+        with full_disks_named(options.out):
             return watch_jobs(self.name, self.connect(options, detach=False), cells, options, observer)
 
     def detach(self, cells: Sequence[PlannedCell], options: RunOptions) -> str:
@@ -80,14 +80,14 @@ class ScheduledLauncher(Launcher):
         """
         if not cells:
             return "all cells have ended"
-        with full_disks_named(options):
+        with full_disks_named(options.out):
             return detach_jobs(self.name, self.connect(options, detach=True), cells, options)
 
     def _tidy(self, options: RunOptions) -> None:
         """Remove what jobs have left that ended while nobody watched."""
         if not LaunchFile(options.out.resolve()).handles():
             return
-        with suppress(UsageError), full_disks_named(options):  # nothing can be tidied where nobody answers
+        with suppress(UsageError), full_disks_named(options.out):  # nothing can be tidied where nobody answers
             _loop(self.connect(options, detach=True), [], options).close()
 
 
@@ -123,14 +123,3 @@ def detach_jobs(name: str, scheduler: Scheduler, cells: Sequence[PlannedCell], o
         + f"{later}; " * bool(held)
         + "the same command without --detach shows their progress, and Ctrl-C there cancels them"
     )
-
-
-@contextmanager
-def full_disks_named(options: RunOptions) -> Iterator[None]:
-    """Turn the error of a full disk into the line that users get."""
-    try:
-        yield
-    except OSError as problem:
-        if is_disk_full(problem):
-            raise disk_full([options.out]) from problem
-        raise

@@ -1,4 +1,4 @@
-"""`--trainer trl`: what is refused before anything starts, and the commands of its cells. No TRL is needed."""
+"""`--trainer trl`: what is refused before anything starts, and the commands of its cells; releases of verl too."""
 
 from importlib import metadata
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from vcpo_bench.adapters.trainers.trl import Trl
+from vcpo_bench.adapters.trainers.verl import Verl
 from vcpo_bench.bench.cells.config import CellConfig
 from vcpo_bench.bench.cells.grid import PlannedCell, plan_grid
 from vcpo_bench.bench.cells.grid_spec import GridSpec
@@ -99,10 +100,16 @@ def planned(**changes: Any) -> PlannedCell:
 
 
 @pytest.mark.parametrize(
-    ("version", "reason"), [(None, "TRL is not installed; pip install"), ("1.17.0", "TRL 1.17.0 was not tested")]
+    ("trainer", "version", "reason"),
+    [
+        ("trl", None, "TRL is not installed; pip install"),
+        ("trl", "1.17.0", "TRL 1.17.0 was not tested"),
+        ("verl", None, "verl is not installed; pip install"),
+        ("verl", "0.10.0", "verl 0.10.0 was not tested"),
+    ],
 )
 def test_a_missing_or_untested_release_is_refused(
-    monkeypatch: pytest.MonkeyPatch, version: str | None, reason: str
+    monkeypatch: pytest.MonkeyPatch, trainer: str, version: str | None, reason: str
 ) -> None:
     def found(name: str) -> str:
         if version is None:
@@ -111,10 +118,12 @@ def test_a_missing_or_untested_release_is_refused(
 
     monkeypatch.setattr(metadata, "version", found)
     with pytest.raises(UsageError, match=reason):
-        check_packages([planned(trainer="trl")])
+        check_packages([planned(trainer=trainer)])
 
 
 def test_the_tested_release_is_accepted_and_vllm_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: "0.9.1")
+    Verl().check_installed()
     monkeypatch.setattr(metadata, "version", lambda name: "1.16.3")
     monkeypatch.setattr("vcpo_bench.adapters.trainers.trl.find_spec", lambda name: None)
     Trl().check_installed()

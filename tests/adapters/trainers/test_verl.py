@@ -1,6 +1,5 @@
 """`--trainer verl`: what is refused before anything starts, and the configuration of its cells. No verl is needed."""
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -67,24 +66,6 @@ def test_a_cell_that_verl_cannot_carry_is_refused_with_the_reason(
 )
 def test_other_cells_are_accepted(trainer: str, method: str, lag: int) -> None:
     refuse(trainer, method=method, staleness=lag)
-
-
-@pytest.mark.parametrize(
-    ("version", "reason"), [(None, "verl is not installed; pip install"), ("0.10.0", "verl 0.10.0 was not tested")]
-)
-def test_a_missing_or_untested_release_is_refused(
-    monkeypatch: pytest.MonkeyPatch, version: str | None, reason: str
-) -> None:
-    def found(name: str) -> str:
-        if version is None:
-            raise metadata.PackageNotFoundError(name)
-        return version
-
-    monkeypatch.setattr(metadata, "version", found)
-    with pytest.raises(UsageError, match=reason):
-        Verl().check_installed()
-    monkeypatch.setattr(metadata, "version", lambda name: "0.9.1")
-    Verl().check_installed()
 
 
 def test_too_few_gpus_are_refused_and_those_of_a_cluster_are_not_counted() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from vcpo_bench.analysis.collapse.rule import KINDS, events, lag_at_onset
 from vcpo_bench.analysis.collapse.tables import failure_rates, failure_rates_by_lag, log_rank_table, survival_table
-from vcpo_bench.analysis.commands.collapse import analyze_collapse
+from vcpo_bench.analysis.commands.collapse import Collapse
 from vcpo_bench.analysis.intervals import wilson
 from vcpo_bench.analysis.results import Results, load
 
@@ -46,7 +46,7 @@ def test_log_rank_per_lag_and_over_all(verdicts):
 
 
 def test_findings_in_plain_words(tmp_path, make_results):
-    findings = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(6))))
+    findings = Collapse().run(load(make_results(tmp_path, steps=200, seeds=range(6))))
     text = " ".join(one.text for one in findings.statements)
     assert "Outcomes of 42 runs: 30 healthy, 12 collapse." in text
     assert "Lag 16, collapsed runs" in text
@@ -63,7 +63,7 @@ def test_findings_in_plain_words(tmp_path, make_results):
 
 
 def test_when_nothing_fails_nothing_is_tested(tmp_path, make_results):
-    findings = analyze_collapse(load(make_results(tmp_path, methods=("vcpo",), lags=(1,), steps=100, controls=False)))
+    findings = Collapse().run(load(make_results(tmp_path, methods=("vcpo",), lags=(1,), steps=100, controls=False)))
     assert any("cannot be compared" in one.text for one in findings.statements)
 
 
@@ -85,7 +85,7 @@ def test_stopped_runs_are_neither_failed_nor_dropped(verdicts):
 
 
 def test_with_fewer_than_six_runs_of_a_method_there_is_no_interval_and_no_test(tmp_path, make_results):
-    found = analyze_collapse(load(make_results(tmp_path, steps=200, seeds=range(5))))
+    found = Collapse().run(load(make_results(tmp_path, steps=200, seeds=range(5))))
     assert found.tables["rates_by_lag"][["low", "high"]].isna().all(axis=None)
     assert found.tables["rates"][["low", "high"]].isna().all(axis=None)
     by_lag = found.tables["log_rank"].set_index("staleness")["p"]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vcpo_bench.analysis.commands.gradients import analyze_gradients
+from vcpo_bench.analysis.commands.gradients import Gradients
 from vcpo_bench.analysis.diagnostics.gradients import (
     contribution_medians,
     contribution_table,
@@ -86,11 +86,11 @@ def test_thinned_trajectories_are_scaled_up(tmp_path, make_results):
 
 
 def test_findings_say_what_is_missing(tmp_path, make_results):
-    basic = analyze_gradients(load(make_results(tmp_path / "a", seeds=(0,), steps=30)))
+    basic = Gradients().run(load(make_results(tmp_path / "a", seeds=(0,), steps=30)))
     assert set(basic.tables) == {"norms", "cells"}
     assert any("--record full" in one.text for one in basic.statements)
     folder = make_results(tmp_path / "b", lags=(4,), seeds=(0,), steps=40, record="full", controls=False)
-    full = analyze_gradients(load(folder))
+    full = Gradients().run(load(folder))
     assert set(full.tables) == {"norms", "contributions", "contribution_medians"}
     assert any("largest trajectory" in one.text for one in full.statements)
 
@@ -103,7 +103,7 @@ def test_a_server_that_does_not_tell_whether_it_clips_gets_no_sentence_about_cli
         pq.write_table(
             table.set_column(table.column_names.index("grad_norm_clipped"), "grad_norm_clipped", unknown), path
         )
-    said = [one.text for one in analyze_gradients(load(folder)).statements]
+    said = [one.text for one in Gradients().run(load(folder)).statements]
     assert any("; whether they were clipped is not recorded." in text for text in said)
     assert any(text.startswith("Step scaling is strongest") and "effective" not in text for text in said)
     assert not any("clipping" in text or "nan" in text for text in said)

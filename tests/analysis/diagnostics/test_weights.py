@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from vcpo_bench.analysis.commands.weights import analyze_weights
+from vcpo_bench.analysis.commands.weights import Weights
 from vcpo_bench.analysis.diagnostics.correlations import correlations
 from vcpo_bench.analysis.diagnostics.ess import expected_ess
 from vcpo_bench.analysis.diagnostics.trajectory_weights import lag_bucket, prepared, sample_tables, tails
@@ -161,10 +161,10 @@ def test_tail_sentences_count_the_sure_cases():
 
 
 def test_findings_in_plain_words(full, tmp_path, make_results):
-    findings = analyze_weights(full)
+    findings = Weights().run(full)
     assert set(findings.tables) == {"ess", "kl", "kl_explained", "per_update", "by_lag", "tails"}
     assert any("Lag 16" in one.text for one in findings.statements)
     assert any("KL times length explains" in one.text for one in findings.statements)
-    basic = analyze_weights(load(make_results(tmp_path / "basic", seeds=(0,), steps=30)))
+    basic = Weights().run(load(make_results(tmp_path / "basic", seeds=(0,), steps=30)))
     assert set(basic.tables) == {"ess", "kl", "kl_explained", "cells"}
     assert any("--record diagnostics" in one.text for one in basic.statements)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.commands.prediction import analyze_prediction
+from vcpo_bench.analysis.commands.prediction import Prediction
 from vcpo_bench.analysis.findings import Findings, agreeing
 from vcpo_bench.analysis.monitoring.signal import all_signals
 from vcpo_bench.analysis.prediction.auroc import (
@@ -78,7 +78,7 @@ def test_a_mark_of_the_method_does_not_tell_seeds_of_one_configuration_apart(mak
 def everything(make_study, truths):
     study = {"ess_ratio": truths["leads"], "kl_mu_theta_k3": truths["leads"], "entropy": truths["nothing"]}
     results = make_study(study)
-    return results, analyze_prediction(results, least_lag=0)
+    return results, Prediction(least_lag=0).run(results)
 
 
 def table_row(table: pd.DataFrame, **where: object) -> dict[str, object]:
@@ -100,7 +100,7 @@ def test_alarms_of_a_leading_signal_come_in_time_on_held_out_seeds(everything) -
 
 def test_everything_is_said_and_said_again_in_the_same_words(everything) -> None:
     results, findings = everything
-    again = analyze_prediction(results, least_lag=0)
+    again = Prediction(least_lag=0).run(results)
     assert again.statements == findings.statements
     for name, table in findings.tables.items():
         pd.testing.assert_frame_equal(table, again.tables[name])
@@ -111,7 +111,7 @@ def test_everything_is_said_and_said_again_in_the_same_words(everything) -> None
 
 def test_too_few_runs_give_no_number(make_study, truths) -> None:
     results = make_study({"ess_ratio": truths["leads"]}, seeds=2)
-    findings = analyze_prediction(results, least_lag=0)
+    findings = Prediction(least_lag=0).run(results)
     for name, column in (("auroc", "value"), ("matching", "value"), ("alarms", "recall")):
         table = findings.tables[name]
         assert (table["verdict"] == "too few").all()
@@ -124,7 +124,7 @@ def test_too_few_runs_give_no_number(make_study, truths) -> None:
 @pytest.mark.parametrize("shape", ["healthy", "collapsed", "error"])
 def test_a_study_of_one_kind_of_end_says_so_and_gives_no_number(make_results, tmp_path, shape: str) -> None:
     make_results(tmp_path, methods=("vcpo",), lags=(16,), seeds=(0, 1), shapes=lambda *_: shape, controls=False)
-    findings = analyze_prediction(load(tmp_path), least_lag=0)
+    findings = Prediction(least_lag=0).run(load(tmp_path))
     if shape == "error":
         (only,) = findings.statements
         assert only.text.startswith("No run that recorded a signal could be judged by the collapse rule")

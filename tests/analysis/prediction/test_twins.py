@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vcpo_bench.analysis.commands.prediction import at_least_lag
+from vcpo_bench.analysis.commands.prediction import Prediction
 from vcpo_bench.analysis.findings import Findings, own_key
 from vcpo_bench.analysis.prediction.landmarks import bootstrap_draws
 from vcpo_bench.analysis.prediction.panel import LEADS, PRIMARY_LEAD, build_panel
@@ -14,7 +14,6 @@ from vcpo_bench.analysis.prediction.sentences import twins
 from vcpo_bench.analysis.prediction.thresholds import folds
 from vcpo_bench.analysis.prediction.twins import joined, twin_groups
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.errors import UsageError
 
 Make = Callable[..., Results]
 
@@ -99,7 +98,5 @@ def test_twins_are_said(studied: tuple[Results, list[str]]) -> None:
 
 def test_a_least_lag_leaves_out_the_runs_below_it(make_study: Make, truths: dict[str, object]) -> None:
     results = make_study({"ess_ratio": truths["nothing"]}, seeds=1)
-    assert at_least_lag(results, 0) is results
-    assert set(at_least_lag(results, 2).cells["staleness"]) == {16, 64}
-    with pytest.raises(UsageError, match="least_lag=65"):
-        at_least_lag(results, 65)
+    assert set(Prediction().run(results).tables["runs"]["staleness"]) == {16, 64}
+    assert "No run has a lag of 65 or more" in Prediction(least_lag=65).run(results).statements[0].text

@@ -2,14 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plugin_state import forget_plugins
 
 from vcpo_bench.bench.cells.cell_store import numbered
 from vcpo_bench.bench.cells.config import CellConfig, plugins_of, short_number
@@ -114,12 +112,6 @@ class Own(Tiny):
     name = "own"
     summary = "one's own"
 '''
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    yield
-    forget_plugins()
 
 
 def test_a_plug_in_is_part_of_the_cell_that_names_it(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pool_jobs import Log
 
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.results_folder import ResultsFolder
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.run_grid import run_grid
 from vcpo_bench.bench.running.schedulers.local import Local
@@ -17,6 +16,7 @@ from vcpo_bench.errors import UsageError
 from vcpo_bench.files import claims
 from vcpo_bench.files.checksums import read_sealed
 from vcpo_bench.files.claims import Claim
+from vcpo_bench.progress import GridObserver
 
 TAKEN = "another command took the folder over"
 

@@ -5,8 +5,8 @@ import warnings
 import pytest
 import torch
 from score_norms_layers import Experts
-from score_norms_net import B, D, Net, V, log_softmax_of, some_tokens
-from score_norms_oracle import check, slow_norms
+from score_norms_net import B, D, Net, Through, V, log_softmax_of, some_tokens
+from score_norms_oracle import check, recorded, slow_norms
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
@@ -64,9 +64,7 @@ def test_the_tolerance_is_relative_to_the_gradients(share: float, right: bool, f
     model.head.requires_grad_(False)
     model.tokens.requires_grad_(False)
     model.middle.rule.share = share
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = factor * log_softmax_of(model, some_tokens())
+    norms, logp = recorded(model, lambda: factor * log_softmax_of(model, some_tokens()))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         norms.squared_norms(logp)
@@ -82,27 +80,19 @@ def test_a_layer_that_its_model_changes_between_two_uses_is_found() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x * self.weight**self.power + x.square()
 
-    class Middle(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.scale = Scale()
+    def way(middle: Through, x: Tensor) -> Tensor:
+        for middle.scale.power in (1, 2):
+            x = torch.tanh(middle.scale(x))
+        return x
 
-        def forward(self, x: Tensor) -> Tensor:
-            for power in (1, 2):
-                self.scale.power = power
-                x = torch.tanh(self.scale(x))
-            return x
-
-    model = Net(Middle()).double()
+    model = Net(Through(way, scale=Scale())).double()
     with pytest.warns(UserWarning, match="'middle.scale' do not add up"):
         check(model, lambda: log_softmax_of(model, some_tokens()))
 
 
 def test_half_precision_is_compared_as_closely_as_it_computes() -> None:
     model, tokens = Net(nn.Sequential(nn.Linear(D, D), nn.LayerNorm(D))).bfloat16(), some_tokens()
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, tokens).float()
+    norms, logp = recorded(model, lambda: log_softmax_of(model, tokens).float())
     expected = slow_norms(model, logp.sum(1)).float()
     torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=3e-2, atol=0)
 
@@ -110,9 +100,7 @@ def test_half_precision_is_compared_as_closely_as_it_computes() -> None:
 def test_gradients_that_are_nothing_but_rounding_are_not_taken_for_wrong() -> None:
     """What precedes a norm over two numbers, always 1 and -1, has no gradient."""
     model = nn.Sequential(nn.Embedding(V, 2), nn.Linear(2, 2), nn.LayerNorm(2, eps=0.0), nn.Linear(2, V))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens())
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()))
     squared = norms.squared_norms(logp)
     assert (norms.layers()["1"] < 1e-9 * squared).all()
 
@@ -129,9 +117,10 @@ def test_random_factors_have_no_pattern_and_stay_the_same() -> None:
 def test_a_batch_that_proves_nothing_does_not_count_as_checked(nothing: str) -> None:
     model = Net(Ruled())
     model.middle.rule.share = 0.02
-    norms, tokens = ScoreNorms(model), some_tokens()
-    with norms.record():
-        logp = log_softmax_of(model, tokens) * (1.0 if nothing == "a masked batch" else torch.nan)
+    tokens = some_tokens()
+    norms, logp = recorded(
+        model, lambda: log_softmax_of(model, tokens) * (1.0 if nothing == "a masked batch" else torch.nan)
+    )
     squared = norms.squared_norms(logp, torch.full(logp.shape, nothing != "a masked batch"))
     assert (squared == 0).all() if nothing == "a masked batch" else squared.isnan().all()
     with norms.record():
@@ -173,8 +162,6 @@ def test_influence_is_found_between_any_two_trajectories(middle: nn.Module, sees
             return self.head(self.middle(mixed))
 
     model = Mixing(middle)
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens())
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()))
     with pytest.raises(InexactError, match="influence each other in layer 'tokens'"):
         norms.squared_norms(logp)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from allocations import Allocations
-from score_norms_oracle import check, row_gradients, slow_norms
+from score_norms_oracle import check, recorded, row_gradients, slow_norms
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import ChunkedHead, ScoreNorms, chunked_rule
@@ -166,9 +166,7 @@ def test_a_head_used_twice_or_both_ways(tied: bool) -> None:
 def test_packed_and_flattened_rows(tied: bool) -> None:
     segments = torch.tensor([[0, 0, 0, 2, 2, 2, -1], [1, 1, 1, 1, 1, -1, -1]])
     model, tokens = Net(tied).double(), torch.randint(V, segments.shape)
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = model(tokens, segments >= 0).logp
+    norms, logp = recorded(model, lambda: model(tokens, segments >= 0).logp)
     wanted = slow_norms(model, torch.stack([logp[segments == number].sum() for number in range(3)]))
     found = norms.squared_norms(logp, segments >= 0, segments=segments)
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=0)
@@ -204,9 +202,7 @@ def test_confident_places_are_as_exact_in_float32_as_the_plain_way() -> None:
     mask = (chosen(exact) > -1e-2) & (chosen(exact) < -1e-5)
     wanted, dense = (slow_norms(each, torch.where(mask, chosen(each), 0.0).sum(1)) for each in (exact, model))
     model.chunked = ChunkedHead(model.head, chunk_bytes=4 * 7 * 30)
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = model.chunked.statistics(model.body(tokens), targets, mask).logp
+    norms, logp = recorded(model, lambda: model.chunked.statistics(model.body(tokens), targets, mask).logp)
     error = (norms.squared_norms(logp, mask) - wanted).abs()
     assert (error <= 3 * (dense - wanted).abs() + 1e-4 * wanted).all()
 

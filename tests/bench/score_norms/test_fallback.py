@@ -3,8 +3,8 @@
 import pytest
 import torch
 from score_norms_layers import Attention, Tabled, WithTable
-from score_norms_net import D, Net, V, log_softmax_of
-from score_norms_oracle import check, slow_norms
+from score_norms_net import D, Net, Through, V, log_softmax_of
+from score_norms_oracle import check, recorded, slow_norms
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import ScoreNorms
@@ -49,15 +49,10 @@ def test_arguments_that_cannot_be_split_take_a_backward_pass_each() -> None:
         def forward(self, x: Tensor, *tables: Tensor) -> Tensor:
             return super().forward(x, tables[0] + tables[1] * tables[2])
 
-    class Middle(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = ThreeTables()
+    def way(middle: Through, x: Tensor) -> Tensor:
+        return middle.layer(x, *torch.linspace(-1, 1, 3 * T * D, dtype=x.dtype).view(3, T, D))
 
-        def forward(self, x: Tensor) -> Tensor:
-            return self.layer(x, *torch.linspace(-1, 1, 3 * T * D, dtype=x.dtype).view(3, T, D))
-
-    model = Net(Middle()).double()
+    model = Net(Through(way, layer=ThreeTables())).double()
     for rows, message in ((5, "vmap"), (T, f"{T} for this batch.*ThreeTables has no rule.*do not add up.*RuledLayer")):
         tokens = torch.randint(V, (rows, T))
         with pytest.warns(UserWarning, match=message):
@@ -73,12 +68,8 @@ def test_a_graph_freed_by_a_later_batch_is_still_there_to_fall_back_on() -> None
         def forward(self, x: Tensor, table: Tensor) -> Tensor:
             return super().forward(x if self.honest else x * torch.rand(()), table)
 
-    class Middle(WithTable):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = Late()
-
-    model = Net(Middle()).double()
+    model = Net(WithTable()).double()
+    model.middle.layer = Late().double()
     norms, tokens = ScoreNorms(model), torch.randint(V, (5, T))
     for honest, message in ((True, "vmap"), (False, "5 for this batch")):
         model.middle.layer.honest = honest
@@ -125,18 +116,9 @@ def test_a_layer_that_cannot_be_called_again_takes_a_backward_pass_each() -> Non
             self.left.pop()
             return torch.tanh(x * self.gain)
 
-    class Middle(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = Once()
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.layer([x])
-
-    model, tokens = Net(Middle()).double(), torch.randint(V, (5, T))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, tokens)
+    model = Net(Through(lambda middle, x: middle.layer([x]), layer=Once())).double()
+    tokens = torch.randint(V, (5, T))
+    norms, logp = recorded(model, lambda: log_softmax_of(model, tokens))
     expected = slow_norms(model, logp.sum(1))
     with pytest.warns(UserWarning, match="5 for this batch.*Once has no rule.*pop from empty list"):
         torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from score_norms_layers import Conv1D
 from score_norms_net import B, D, Net, T, V, check_net, log_softmax_of, some_tokens
-from score_norms_oracle import slow_norms
-from torch import Tensor, nn
+from score_norms_oracle import recorded, slow_norms
+from torch import nn
 
-from vcpo_bench.bench.score_norms import ScoreNorms, linear
+from vcpo_bench.bench.score_norms import linear
 from vcpo_bench.bench.score_norms.linear import gram, gram_is_cheaper
 from vcpo_bench.bench.score_norms.rules import inner_products
 
@@ -47,17 +48,6 @@ def test_inner_products_choose_by_all_positions(B: int, T: int, cheaper: bool, m
     assert calls == ([] if cheaper else [1])
 
 
-class Conv1D(nn.Module):
-    """Multiplies by its weight [V, D] as stored, like GPT-2's layer of that name."""
-
-    def __init__(self, weight: nn.Parameter) -> None:
-        super().__init__()
-        self.nf, self.weight, self.bias = weight.shape[1], weight, nn.Parameter(torch.zeros(weight.shape[1]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x @ self.weight + self.bias
-
-
 def test_an_embedding_that_also_mixes_tokens() -> None:
     """A mixture of token embeddings: the weight is that of the embedding, multiplied from the other side."""
     torch.manual_seed(0)
@@ -71,18 +61,14 @@ def test_an_embedding_that_also_mixes_tokens() -> None:
 def test_trajectories_of_one_token(trajectories: int) -> None:
     torch.manual_seed(0)
     model = Net(nn.Sequential(nn.LayerNorm(D), nn.Linear(D, D)))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens()[:trajectories, :1])
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()[:trajectories, :1]))
     expected = slow_norms(model, logp.sum(1))
     torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-5, atol=0)
 
 
 def test_only_layers_with_one_trajectory_per_row_say_how_long_rows_are() -> None:
     model = Net(nn.Linear(D, D))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens())
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()))
     (first, *_), shown = norms._tape.uses, ((B, T + 2), (1, B * T), (B,), (T, B))
     layout = norms._layout([replace(first, shape=torch.Size(shape)) for shape in shown], logp, None)
     assert layout.lengths == {T, T + 2}

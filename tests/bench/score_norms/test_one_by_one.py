@@ -6,11 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from score_norms_layers import Experts, Scaled, Selecting
-from score_norms_net import B, D, Net, log_softmax_of, some_tokens
-from score_norms_oracle import check, row_gradients, slow_norms
+from score_norms_net import B, D, Mixing, Net, Positioned, log_softmax_of, some_tokens
+from score_norms_oracle import check, recorded, row_gradients, slow_norms
 from torch import Tensor, nn
 
-from vcpo_bench.bench.score_norms import GradientSums, InexactError, ScoreNorms, inner_products, noise_to_signal
+from vcpo_bench.bench.score_norms import GradientSums, InexactError, inner_products, noise_to_signal
 
 
 class Noisy(nn.Module):
@@ -58,9 +58,7 @@ def test_the_numbers_are_exact_and_the_price_is_announced_once(case: str) -> Non
 
 def test_a_layer_that_changes_is_never_believed() -> None:
     model = Net(Noisy()).double()
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens())
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()))
     expected = slow_norms(model, logp.sum(1))
     with pytest.warns(UserWarning, match="do not add up"):
         torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)
@@ -68,9 +66,8 @@ def test_a_layer_that_changes_is_never_believed() -> None:
 
 def test_layers_and_everything_made_of_them() -> None:
     model = Net(Experts(), tied=True).double()
-    norms, tokens = ScoreNorms(model), some_tokens()
-    with norms.record():
-        logp = log_softmax_of(model, tokens)
+    tokens = some_tokens()
+    norms, logp = recorded(model, lambda: log_softmax_of(model, tokens))
     mask = torch.ones(logp.shape, dtype=torch.bool)
     mask[1], mask[2, 3:] = False, False
     rows = row_gradients(model, (logp * mask).sum(1))
@@ -104,9 +101,7 @@ def test_the_graph_is_there_for_a_backward_pass_of_ones_own() -> None:
     log_softmax_of(model, tokens).backward(coefficients)
     expected = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, tokens)
+    norms, logp = recorded(model, lambda: log_softmax_of(model, tokens))
     with pytest.warns(UserWarning, match="one backward pass per trajectory"):
         norms.squared_norms(logp, retain_graph=True)
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -120,9 +115,7 @@ def test_the_graph_is_there_for_a_backward_pass_of_ones_own() -> None:
 def test_packed_rows() -> None:
     model, tokens = Net(Experts()).double(), some_tokens()[:2]
     segments = torch.tensor([[0, 0, 1, 1, 1, -1], [2, 2, 2, 2, -1, -1]])
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, tokens)
+    norms, logp = recorded(model, lambda: log_softmax_of(model, tokens))
     expected = slow_norms(model, torch.stack([logp[segments == number].sum() for number in range(3)]))
     with pytest.warns(UserWarning, match="3 for this batch"):
         found = norms.squared_norms(logp, segments >= 0, segments=segments)
@@ -130,29 +123,14 @@ def test_packed_rows() -> None:
 
 
 def test_trajectories_that_influence_each_other_have_no_norm() -> None:
-    class Mixing(Net):
-        def forward(self, tokens: Tensor) -> Tensor:
-            x = self.tokens(tokens)
-            return self.head(self.middle(x + x.mean(0)))
-
     model = Mixing(Experts())
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens())
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()))
     with pytest.raises(InexactError, match=r"influence each other in layer 'tokens'.* separate forward passes"):
         norms.squared_norms(logp)
 
 
 def test_positions_without_rows_do_not_hide_the_trajectories() -> None:
-    class Positioned(Net):
-        def __init__(self) -> None:
-            super().__init__(Experts())
-            self.places = nn.Embedding(9, D)
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            return self.head(self.middle(self.tokens(tokens) + self.places(torch.arange(tokens.shape[1]))))
-
-    model = Positioned().double()
+    model = Positioned(Experts(), nn.Embedding(9, D), lambda layer: layer(torch.arange(9))).double()
     with pytest.warns(UserWarning, match="one backward pass per trajectory"):
         check(model, lambda: log_softmax_of(model, some_tokens(9)))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from score_norms_net import B, D, Net, T, check_net, log_softmax_of, some_tokens
+from score_norms_net import B, D, Net, Positioned, T, Through, check_net, log_softmax_of, some_tokens
 from score_norms_oracle import check
 from torch import Tensor, nn
 
@@ -13,15 +13,8 @@ from vcpo_bench.bench.score_norms.audit import check_every_use_is_seen
 from vcpo_bench.bench.score_norms.errors import NotBatchedError
 
 
-class Positioned(Net):
-    """Positions as a parameter, which `read` turns into something that is added to all rows."""
-
-    def __init__(self, shape: tuple[int, ...], read: Callable[[Tensor], Tensor]) -> None:
-        super().__init__(nn.Linear(D, D))
-        self.places, self.read = nn.Parameter(torch.randn(shape)), read
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.head(torch.tanh(self.middle(self.tokens(tokens) + self.read(self.places))))
+def positioned(shape: tuple[int, ...], read: Callable[[Tensor], Tensor]) -> Positioned:
+    return Positioned(nn.Linear(D, D), nn.Parameter(torch.randn(shape)), read)
 
 
 READS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
@@ -38,7 +31,7 @@ READS: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]] = {
 @pytest.mark.parametrize("rows", [2, B, T])
 @pytest.mark.filterwarnings("error")
 def test_positions_behind_several_nodes(read: str, rows: int) -> None:
-    model, tokens = Positioned(*READS[read]).double(), some_tokens().repeat(2, 1)[:rows]
+    model, tokens = positioned(*READS[read]).double(), some_tokens().repeat(2, 1)[:rows]
     norms = check(model, lambda: log_softmax_of(model, tokens))
     assert "places" in norms.layers()
 
@@ -53,14 +46,14 @@ WAYS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_positions_used_in_another_way_take_one_backward_pass_each(way: str) -> None:
-    model = Positioned((T, D), WAYS[way]).double()
+    model = positioned((T, D), WAYS[way]).double()
     with pytest.warns(UserWarning, match="backward pass per trajectory.*'places' belongs to no layer of its own"):
         check(model, lambda: log_softmax_of(model, some_tokens()))
 
 
 def test_a_parameter_used_behind_its_path_and_elsewhere_is_seen() -> None:
     """The audit follows the path of a caught parameter, and nothing but the path."""
-    model = Positioned((3 * T, D), lambda p: p[T : 2 * T].unsqueeze(0))
+    model = positioned((3 * T, D), lambda p: p[T : 2 * T].unsqueeze(0))
     norms, tokens = ScoreNorms(model), some_tokens()
     with norms.record():
         logp = log_softmax_of(model, tokens)
@@ -87,17 +80,12 @@ class Halves(nn.Module):
 
 @pytest.mark.parametrize("used", ["both", "second"])
 def test_results_from_one_node(used: str) -> None:
-    class Middle(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.halves, self.last = Halves(), nn.Linear(D, D)
-
-        def forward(self, x: Tensor) -> Tensor:
-            first, second = self.halves(x)
-            return self.last(torch.tanh(first * second if used == "both" else second))
+    def way(middle: Through, x: Tensor) -> Tensor:
+        first, second = middle.halves(x)
+        return middle.last(torch.tanh(first * second if used == "both" else second))
 
     with pytest.warns(UserWarning, match="no score-norm rule for Halves"):
-        check_net(Net(Middle()))
+        check_net(Net(Through(way, halves=Halves(), last=nn.Linear(D, D))))
 
 
 def test_arguments_in_a_list_and_results_in_a_dict() -> None:
@@ -109,13 +97,8 @@ def test_arguments_in_a_list_and_results_in_a_dict() -> None:
         def forward(self, inputs: list[Tensor]) -> dict[str, Tensor]:
             return {"kept": inputs[0].detach(), "out": inputs[3] * self.gain}
 
-    class Middle(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.named = nn.Linear(D, D), Named()
-
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.tanh(self.named([x, x, x, self.first(x)])["out"])
+    def way(middle: Through, x: Tensor) -> Tensor:
+        return torch.tanh(middle.named([x, x, x, middle.first(x)])["out"])
 
     with pytest.warns(UserWarning, match="no score-norm rule for Named"):
-        check_net(Net(Middle()))
+        check_net(Net(Through(way, first=nn.Linear(D, D), named=Named())))

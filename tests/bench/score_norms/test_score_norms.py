@@ -1,6 +1,6 @@
 import pytest
 import torch
-from score_norms_oracle import Tiny, score, slow_norms
+from score_norms_oracle import Tiny, recorded, score, slow_norms
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
@@ -23,9 +23,7 @@ def batch(B: int = 6, L: int = 12, T: int = 7, vocab: int = 11) -> tuple[Tensor,
 def test_equal_to_one_backward_per_trajectory(dtype: torch.dtype, bias: bool) -> None:
     model = Tiny(bias=bias).to(dtype)
     tokens, mask = batch()
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = score(model, tokens, 7)
+    norms, logp = recorded(model, lambda: score(model, tokens, 7))
     expected = slow_norms(model, (logp * mask).sum(1))
     actual = norms.squared_norms(logp, mask)
     assert actual.dtype is dtype
@@ -56,10 +54,8 @@ def test_assembled_gradient_is_that_of_a_backward_with_coefficients() -> None:
 def test_a_retained_graph_serves_token_level_coefficients() -> None:
     model = Tiny()
     tokens, mask = batch()
-    norms = ScoreNorms(model)
     coefficients = torch.randn(6, 7) * mask
-    with norms.record():
-        logp = score(model, tokens, 7)
+    norms, logp = recorded(model, lambda: score(model, tokens, 7))
     retained = norms.squared_norms(logp, mask, retain_graph=True)
     with pytest.raises(InexactError, match="nothing is kept"):
         norms.assemble(coefficients[:, 0])
@@ -86,9 +82,7 @@ def test_flattened_rows_and_repeated_layers() -> None:
             return self.out(x).unflatten(0, tokens.shape)
 
     model, tokens = Flat().double(), torch.randint(5, (4, 3))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = model(tokens).log_softmax(-1)[..., 0]
+    norms, logp = recorded(model, lambda: model(tokens).log_softmax(-1)[..., 0])
     expected = slow_norms(model, logp.sum(1))
     torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)
 
@@ -106,9 +100,7 @@ def test_flattened_rows_longer_than_the_responses() -> None:
             return self.out(x[:, -2:])
 
     model, tokens = Flat().double(), torch.randint(5, (4, 7))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = model(tokens).log_softmax(-1)[..., 0]
+    norms, logp = recorded(model, lambda: model(tokens).log_softmax(-1)[..., 0])
     expected = slow_norms(model, logp.sum(1))
     torch.testing.assert_close(norms.squared_norms(logp), expected, rtol=1e-10, atol=0)
 

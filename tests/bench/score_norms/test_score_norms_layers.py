@@ -2,12 +2,13 @@
 
 import pytest
 import torch
-from score_norms_net import B, D, Net, T, V, check_net, log_softmax_of, some_tokens
-from score_norms_oracle import check, slow_norms
+from score_norms_layers import Conv1D
+from score_norms_net import B, D, Net, Positioned, T, Through, V, check_net, log_softmax_of, some_tokens
+from score_norms_oracle import check, recorded, slow_norms
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from vcpo_bench.bench.score_norms import InexactError, ScoreNorms
+from vcpo_bench.bench.score_norms import InexactError
 from vcpo_bench.bench.score_norms.embedding import embedding_scale
 
 
@@ -20,17 +21,6 @@ class HubNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return (self.weight + self.plus) * (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.variance_epsilon))
-
-
-class Conv1D(nn.Module):
-    """GPT-2's linear layer, by its name and its `nf`."""
-
-    def __init__(self, nf: int, nx: int) -> None:
-        super().__init__()
-        self.nf, self.weight, self.bias = nf, nn.Parameter(torch.randn(nx, nf)), nn.Parameter(torch.zeros(nf))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.addmm(self.bias, x.flatten(0, -2), self.weight).view(*x.shape[:-1], self.nf)
 
 
 class LoRA(nn.Module):
@@ -53,7 +43,7 @@ class LoRA(nn.Module):
         HubNorm(1.0),
         nn.Linear(D, D),
         nn.Linear(D, D, bias=False),
-        Conv1D(D, D),
+        Conv1D(nn.Parameter(torch.randn(D, D))),
         LoRA(),
     ],
     ids=lambda layer: type(layer).__name__,
@@ -121,15 +111,8 @@ def test_scaled_embeddings(tied: bool, padding: int | None, length: int) -> None
 
 
 def test_scaled_positions_without_rows() -> None:
-    class Positioned(Net):
-        def __init__(self) -> None:
-            super().__init__(nn.Linear(D, D))
-            self.positions = ScaledEmbedding(8**0.5, None)
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            return self.head(self.middle(self.tokens(tokens) + self.positions(torch.arange(T))))
-
-    check_net(Positioned())
+    positions = ScaledEmbedding(8**0.5, None)
+    check_net(Positioned(nn.Linear(D, D), positions, lambda layer: layer(torch.arange(T))))
 
 
 def test_embeddings_that_do_more_than_scale_are_recomputed() -> None:
@@ -169,19 +152,14 @@ def test_positions_as_a_parameter(shape: tuple[int, ...], rows: int) -> None:
 
 @pytest.mark.parametrize("form", ["flat", "one row", "expanded", "repeated"])
 def test_positions_as_an_embedding_without_rows(form: str) -> None:
-    class Positioned(Net):
-        def __init__(self) -> None:
-            super().__init__(nn.Linear(D, D))
-            self.positions = nn.Embedding(T, D)
+    def read(layer: nn.Embedding) -> Tensor:
+        ids = torch.arange(T) // 2 if form == "repeated" else torch.arange(T)
+        places = layer(ids if form in ("flat", "repeated") else ids[None])
+        return places.expand(rows, T, D) if form == "expanded" else places
 
-        def forward(self, tokens: Tensor) -> Tensor:
-            ids = torch.arange(T) // 2 if form == "repeated" else torch.arange(T)
-            places = self.positions(ids if form in ("flat", "repeated") else ids[None])
-            x = self.tokens(tokens)
-            return self.head(torch.tanh(self.middle(x + (places.expand_as(x) if form == "expanded" else places))))
-
-    check_net(Positioned())
-    model = Positioned().double()
+    rows = B
+    check_net(Positioned(nn.Linear(D, D), nn.Embedding(T, D), read))
+    rows, model = T, Positioned(nn.Linear(D, D), nn.Embedding(T, D), read).double()
     six = torch.randint(V, (T, T))  # as many rows as positions
     check(model, lambda: log_softmax_of(model, six))
 
@@ -195,20 +173,14 @@ def test_layers_without_a_rule_are_recomputed_and_announced_once() -> None:
         def forward(self, x: Tensor, *, power: float = 1.0) -> tuple[Tensor, Tensor]:
             return x * self.scale**power, self.scale * x.square()
 
-    class Middle(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second, self.conv = Scale(), Scale(), nn.Conv1d(D, D, 3, padding=2)
-            self.attention = nn.MultiheadAttention(D, 2, batch_first=True)
+    def way(middle: Through, x: Tensor) -> Tensor:
+        a, b = middle.first(x, power=2.0)
+        x = middle.second(a + b)[0]
+        x = x + middle.conv(x.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2)
+        return middle.attention(x, x, x)[0]
 
-        def forward(self, x: Tensor) -> Tensor:
-            a, b = self.first(x, power=2.0)
-            x = self.second(a + b)[0]
-            x = x + self.conv(x.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2)
-            attended: Tensor = self.attention(x, x, x)[0]
-            return attended
-
-    model = Net(Middle()).double()
+    conv, attention = nn.Conv1d(D, D, 3, padding=2), nn.MultiheadAttention(D, 2, batch_first=True)
+    model = Net(Through(way, first=Scale(), second=Scale(), conv=conv, attention=attention)).double()
     with pytest.warns(UserWarning, match="no score-norm rule for Conv1d, MultiheadAttention, Scale") as seen:
         check_net(model)  # two batches
     assert len(seen) == 1
@@ -255,7 +227,5 @@ def test_inputs_that_need_gradients_themselves() -> None:
 
 def test_an_empty_batch_has_no_norms() -> None:
     model = Net(nn.Linear(D, D))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = log_softmax_of(model, some_tokens()[:0])
+    norms, logp = recorded(model, lambda: log_softmax_of(model, some_tokens()[:0]))
     assert norms.squared_norms(logp).shape == (0,)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from score_norms_net import B, D, Net, V, log_softmax_of, some_tokens
+from score_norms_net import B, D, Mixing, Net, V, log_softmax_of, some_tokens
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -31,11 +31,6 @@ def test_refusals() -> None:
     class TimeFirst(Net):
         def forward(self, tokens: Tensor) -> Tensor:
             return self.head(self.middle(self.tokens(tokens.t()))).transpose(0, 1)
-
-    class Mixing(Net):
-        def forward(self, tokens: Tensor) -> Tensor:
-            x = self.tokens(tokens)
-            return self.head(self.middle(x + x.mean(0)))
 
     class Reentrant(Net):
         def forward(self, tokens: Tensor) -> Tensor:

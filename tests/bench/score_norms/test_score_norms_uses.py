@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from score_norms_oracle import Tiny, row_gradients, score, slow_norms
+from score_norms_oracle import Tiny, recorded, row_gradients, score, slow_norms
 from torch import Tensor, nn
 
 from vcpo_bench.bench.score_norms import GradientSums, InexactError, ScoreNorms, inner_products, noise_to_signal
@@ -33,9 +33,7 @@ def test_packed_rows(tied: bool, chosen: slice) -> None:
     places = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 0], [0, 1, 2, 3, 4, 5, 0, 0], [0, 1, 0, 1, 2, 0, 1, 2]])
     model = PackedModel(tied).double()
     tokens = torch.randint(7, segments.shape)
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = model(tokens, places, segments, chosen).log_softmax(-1)[..., 0]
+    norms, logp = recorded(model, lambda: model(tokens, places, segments, chosen).log_softmax(-1)[..., 0])
     given_segments = segments if chosen == slice(None) else [segments[:, chosen], segments]
     mask = segments[:, chosen] >= 0
     totals = torch.stack([logp[segments[:, chosen] == number].sum() for number in range(6)])
@@ -52,10 +50,8 @@ def test_packed_rows(tied: bool, chosen: slice) -> None:
 def test_packed_rows_that_see_each_other_and_unknown_positions_are_refused() -> None:
     segments = torch.tensor([[0, 0, 0, 1, 1, 1]])
     model = PackedModel(False)
-    norms = ScoreNorms(model)
     arguments = (torch.zeros_like(segments), torch.arange(6)[None], torch.zeros_like(segments))
-    with norms.record():
-        logp = model(*arguments, slice(None)).log_softmax(-1)[..., 0]
+    norms, logp = recorded(model, lambda: model(*arguments, slice(None)).log_softmax(-1)[..., 0])
     with pytest.raises(InexactError, match="influence each other"):
         norms.squared_norms(logp, segments=segments)
     with norms.record():
@@ -117,9 +113,7 @@ def test_a_group_split_over_micro_batches_needs_two_sums() -> None:
 
 def test_inner_products_noise_and_head() -> None:
     model, tokens = Tiny().double(), torch.randint(11, (6, 12))
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = score(model, tokens, 7)
+    norms, logp = recorded(model, lambda: score(model, tokens, 7))
     rows = row_gradients(model, logp.sum(1))
     flat = torch.stack([torch.cat([gradient.flatten() for gradient in row.values()]) for row in rows])
     norms.squared_norms(logp)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from score_norms_oracle import Tiny, score, slow_norms
+from score_norms_oracle import Tiny, recorded, score, slow_norms
 from torch import Tensor
 
 from vcpo_bench.bench.score_norms import ChunkedHead, GradientSums, ScoreNorms, inner_products, noise_to_signal
@@ -17,9 +17,7 @@ def strided(x: Tensor) -> Tensor:
 def test_masks_of_any_dtype_and_stride(kind: torch.dtype) -> None:
     model, tokens = Tiny(), torch.randint(11, (6, 12))
     mask = torch.rand(6, 7) < 0.7
-    norms = ScoreNorms(model)
-    with norms.record():
-        logp = strided(score(model, tokens, 7))
+    norms, logp = recorded(model, lambda: strided(score(model, tokens, 7)))
     assert not logp.is_contiguous()
     given = strided(mask.to(kind))
     if kind.is_floating_point:
@@ -33,9 +31,8 @@ def test_masks_of_any_dtype_and_stride(kind: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_weights_that_require_gradients(dtype: torch.dtype) -> None:
     model, tokens = Tiny(), torch.randint(11, (6, 12))
-    norms, sums = ScoreNorms(model), GradientSums(1)
-    with norms.record():
-        logp = score(model, tokens, 7)
+    sums = GradientSums(1)
+    norms, logp = recorded(model, lambda: score(model, tokens, 7))
     squared = norms.squared_norms(logp)
     exact = (torch.rand(12)[::2] + 0.5).to(dtype)
     given = exact.clone().requires_grad_()[:]

@@ -4,21 +4,12 @@ There it differs from a CPU in the layer norm, the sampling of responses that en
 the optimizer. Policies on the mock device are no views of the stack, so a checkpoint is given the stack's weights here.
 """
 
-import multiprocessing
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import stacked_on_mock
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[ProcessPoolExecutor]:
-    """A process for the device, which cannot be undone."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        yield pool
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import Any
 
 from vcpo_bench.bench.cells.cell_store import CellStore
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files import claims
 from vcpo_bench.files.claim_text import Claimed
+from vcpo_bench.progress import GridObserver
 from vcpo_bench.records import CELL_FILE
 from vcpo_bench.records.cell_file import read_cell_file
 

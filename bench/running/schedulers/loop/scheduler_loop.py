@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from vcpo_bench.bench.cells.grid import PlannedCell
-from vcpo_bench.bench.running.observers import GridObserver
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.order import chains, held_back, waves
 from vcpo_bench.bench.running.schedulers.loop.cell_state import Action, CellState, Phase, describe, next_action
@@ -23,6 +22,7 @@ from vcpo_bench.bench.running.schedulers.loop.scheduler import JobResult, Schedu
 from vcpo_bench.errors import DiskFullError
 from vcpo_bench.files import claims
 from vcpo_bench.files.disk_space import check_space
+from vcpo_bench.progress import GridObserver
 from vcpo_bench.records import CELLS
 
 POLL_SECONDS = 1.0

@@ -1,20 +1,11 @@
 """Cells on a mock device that raises when tensors of different devices meet, as a GPU does."""
 
-import multiprocessing
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import mock_cells
 import numpy as np
 import pytest
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[ProcessPoolExecutor]:
-    """A process with the device, which cannot be undone."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        yield pool
 
 
 def test_the_device_refuses_mixed_operands(elsewhere: ProcessPoolExecutor) -> None:
