@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.say import say, say_prose
 from vcpo_bench.commands.support.verb import Verb
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def advise(
         say(json.dumps(asdict(found) | ({"trainer": trainer, "set": lines} if trainer else {}), indent=2))
     else:
         settings = ["\n".join([f"In {trainer}:", *lines])] if trainer else []
-        say("\n\n".join([advice_text(found, can_tune), *settings]))
+        say_prose("\n\n".join([advice_text(found, can_tune), *settings]))
 
 
 def _lines(found: Recommendation, trainer: str) -> list[str]:

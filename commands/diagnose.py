@@ -9,7 +9,7 @@ import typer
 
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map, read_baseline
 from vcpo_bench.commands.support.outputs import check_file
-from vcpo_bench.commands.support.say import say
+from vcpo_bench.commands.support.say import say, say_prose
 from vcpo_bench.commands.support.verb import Verb
 
 FAILED = 1
@@ -88,7 +88,10 @@ def diagnose(
     diagnosis = find(run, reference, calibration, references=ours)
     if html is not None:
         write_diagnosis(diagnosis, html)
-    say(json.dumps(diagnosis.as_dict(), indent=2, allow_nan=False) if as_json else diagnosis_text(diagnosis))
+    if as_json:
+        say(json.dumps(diagnosis.as_dict(), indent=2, allow_nan=False))
+    else:
+        say_prose(diagnosis_text(diagnosis))
     if diagnosis.verdict in failing:
         raise typer.Exit(FAILED)
 

@@ -24,7 +24,9 @@ def outcomes(found: Findings) -> Iterator[Finding]:
     events = found.tables["events"]
     counts = events["event"].value_counts()
     named = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if kind in counts.index)
-    yield found.finding(OUTCOMES, f"Outcomes of {len(events)} runs: {named}.", "events", events, ("key", "event"))
+    yield found.finding(
+        OUTCOMES, f"Outcomes of {counted(len(events), 'run')}: {named}.", "events", events, ("key", "event")
+    )
     unresolved = events[events["unresolved"].astype(bool)]
     if len(unresolved):
         text = (

@@ -90,8 +90,9 @@ def _fit(cells: pd.DataFrame) -> dict[str, Any]:
     failed = cells["collapsed"].to_numpy(dtype=np.float64)
     facts: dict[str, Any] = {"cells": len(cells), "collapsed": int(failed.sum()), "early": int(cells["early"].sum())}
     nothing = {"exponent": np.nan, "low": np.nan, "high": np.nan}
-    if cells["staleness"].nunique() < 2 or cells["lr"].nunique() < 2:
-        return facts | nothing | {"reason": "fewer than two lags or two learning rates"}
+    for name, what in (("staleness", "lag"), ("lr", "learning rate")):
+        if cells[name].nunique() < 2:
+            return facts | nothing | {"reason": f"only one {what}"}
     if min(failed.sum(), (1 - failed).sum()) < 5:
         return facts | nothing | {"reason": "fewer than 5 collapsed or 5 surviving runs"}
     counted = _counted(cells)

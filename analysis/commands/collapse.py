@@ -56,7 +56,7 @@ class Collapse(Analysis):
     def run(self, results: Results) -> Findings:
         """Tables `events`, `rates`, `rates_by_lag`, `survival`, `log_rank` and `sensitivity`.
 
-        `lag_at_onset` of `events` is what `analysis.collapse.onset_lag.lag_at_onset` says.
+        `lag_at_onset` of `events` is what `analysis.collapse.rule.lag_at_onset` says.
         """
         verdicts = events(results)
         verdicts["lag_at_onset"] = lag_at_onset(results, verdicts).to_numpy()

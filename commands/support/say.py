@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
+import textwrap
 from contextlib import suppress
 
 import typer
 
 from vcpo_bench.reports.terminal.printable import one_printable_line, printable
 
+_COPIED = re.compile(r"(\d+\. )?(--|\S+=|vcpo-bench |\$ )")
+"""How lines begin that people copy: settings of a trainer and commands."""
+
 
 def say(text: object) -> None:
     """Print an answer."""
     typer.echo(printable(str(text)))
+
+
+def say_prose(text: object) -> None:
+    """Print an answer in sentences; a terminal gets them wrapped between words, except commands and columns."""
+    lines = printable(str(text)).split("\n")
+    width = _columns()
+    typer.echo("\n".join(_wrapped(line, width) if width else line for line in lines))
+
+
+def _columns() -> int:
+    """Of the terminal that standard output is; 0: it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def _wrapped(line: str, width: int) -> str:
+    body = line.lstrip(" ")
+    if len(line) <= width or _COPIED.match(body) or "  " in body:
+        return line
+    first = " " * (len(line) - len(body))
+    later = first + "  " * bool(first)
+    return textwrap.fill(body, width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
 def say_aside(text: object) -> None:

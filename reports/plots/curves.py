@@ -168,9 +168,15 @@ def _from_zero(axes: Axes, own: list[Line], lines: list[Line]) -> None:
     floor = noise_floor(sizes) if sizes.any() else 0.0
     if all_below(own, floor):
         axes.set_ylim(0.0, 1.0)
+        axes.set_yticks([])  # such a scale measures nothing
         say_below(axes, own, floor)
     else:
-        axes.set_ylim(bottom=min([0.0, *(float(line.y.min()) for line in own)]))
+        axes.set_ylim(bottom=min([0.0, *(_lowest(line) for line in own)]))
+
+
+def _lowest(line: Line) -> float:
+    """Of a line and its band."""
+    return float(np.nanmin(line.y if line.low is None else [line.y, line.low]))
 
 
 def says_floor(floor: float) -> str:
@@ -242,5 +248,5 @@ def set_scale(axes: Sequence[Axes], lines: list[Line], quantity: Quantity) -> fl
             say_below(panel, [line for line in lines if len(axes) == 1 or line.panel == index], floor)
         return floor
     if quantity.table == "evals" and lines:
-        axes[0].set_ylim(bottom=min(0.0, min(float(line.y.min()) for line in lines)))
+        axes[0].set_ylim(bottom=min(0.0, min(map(_lowest, lines))))
     return 0.0

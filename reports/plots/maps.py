@@ -49,7 +49,7 @@ def ess_map(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
     tall = Sheet(sheet.width, height, sheet.font_size, sheet.legend)
     figure, (axes,) = panel_grid(tall, 1, 1)
     axes.grid(visible=False)
-    norm = LogNorm(max(float(np.nanmin(image[image > 0])), 1e-3), 1.0)
+    norm = LogNorm(min(max(float(np.nanmin(image[image > 0])), 1e-3), 0.05), 1.0)
     extent, even = (0.0, last + 1.0, float(len(sizes)), 0.0), image[_even_rows(sizes)]
     shown = axes.imshow(even, aspect="auto", interpolation="nearest", extent=extent, cmap=COLORS, norm=norm)
     bar = figure.colorbar(shown, ax=axes, pad=0.01, aspect=40, fraction=0.03, format="%g", ticks=PlainTicks())

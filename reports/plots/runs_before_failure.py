@@ -128,5 +128,5 @@ def _scales(axes: list[Axes], runs: pd.DataFrame) -> None:
         panel.xaxis.set_major_locator(PlainTicks())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
         panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xlim(0.8 * float(runs["ess"].min()), min(1.25 * float(runs["ess"].max()), 1.3))
+        panel.set_xlim(0.8 * float(runs["ess"].min()), min(1.25 * float(runs["ess"].max()), 1.05))
         panel.set_ylim(-0.05, 1.08)

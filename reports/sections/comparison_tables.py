@@ -135,8 +135,8 @@ _ALL = (
     Layout("choices", "The learning rate each half of the seeds was tested at, chosen on the other half.", _CHOICES),
     Layout(
         "targets",
-        "Updates and training seconds until a share (target) of the synchronous gain is reached; n is the number of "
-        "runs (of). Medians are of Kaplan-Meier curves. The mean is restricted to the shortest budget.",
+        "Updates and training seconds until a share (target) of the synchronous gain is reached. "
+        "Medians are of Kaplan-Meier curves. The mean is restricted to the shortest budget.",
         _TARGETS,
         intervals="95% Greenwood interval, none where all runs agree.",
     ),

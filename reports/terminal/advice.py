@@ -71,6 +71,8 @@ def _use(found: Recommendation) -> list[str]:
 
 
 def _keep(found: Recommendation) -> str:
+    if found.lag == 0:
+        return "Lag 0: keep what you have. There is nothing to correct, every importance weight is 1."
     shown = [row for rows in found.published for row in rows]
     died = {row.method for row in shown if row.lag <= found.lag and row.outcome == "collapses"}
     but = f" Of other methods, a report below saw {' and '.join(sorted(died))} collapse." if died else ""
@@ -89,8 +91,9 @@ def _earned(found: Recommendation) -> list[str]:
     if not found.earned:
         return []
     first = found.earned[0]
+    nearest = "" if found.earned_lag == found.lag else " (the next that was run)"
     lines = [
-        f"Reward after 300 updates at lag {found.earned_lag}, one learning rate (3e-4) for all, "
+        f"Reward after 300 updates at lag {found.earned_lag}{nearest}, one learning rate (3e-4) for all, "
         f"{first.seeds} seeds, start {first.start:.2f} (default run):"
     ]
     for row in found.earned:
@@ -112,4 +115,4 @@ def _comparison(first: Published, *others: Published) -> list[str]:
     lag = f"lag {'' if first.lag_is == 'fixed' else 'up to '}{first.lag}"
     what = ", ".join(filter(None, (lag, first.model, first.task)))
     lines = [f"  {what} ({first.paper}{' ' + first.arxiv if first.arxiv else ''}: {first.source})"]
-    return lines + [f"    {row.method:24} {row.outcome:9} {row.figure}" for row in (first, *others)]
+    return lines + [f"    {row.method:24} {row.outcome:9}  {row.figure}" for row in (first, *others)]
