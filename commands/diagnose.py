@@ -47,10 +47,10 @@ def diagnose(
 ) -> None:
     """Say when and why a run collapsed, from any trainer's log.
 
-    Reads the logs of verl, TRL, unsloth, ms-swift, prime-rl, slime, SkyRL, OpenRLHF, AReaL, NeMo-RL, PipelineRL,
-    open-instruct, Twinkle, tinker-cookbook, Baseten Loops and vcpo-bench. The verdict comes from the reward only.
-    Signals are listed in the order in which they left their own history, and each possible cause with the evidence for
-    and against it.
+    Reads the logs of verl, TRL, unsloth, ms-swift, prime-rl, slime, SkyRL, OpenRLHF, AReaL, NeMo-RL, ROLL,
+    PipelineRL, open-instruct, Twinkle, tinker-cookbook, Baseten Loops and vcpo-bench. The verdict comes from the reward
+    only. Signals are listed in the order in which they left their own history, and each possible cause with the
+    evidence for and against it.
     A folder of several runs gives an index of them.
     """
     import json

@@ -27,7 +27,7 @@ def try_next(run: LoggedRun, causes: Sequence[Cause]) -> tuple[Advice, ...]:
     the trainer does by default, and what needs a lag where there is none, is left out.
     """
     known, trainer = _read("actions"), _read(run.framework)
-    own, done = trainer.get("settings", {}), trainer.get("default", ())
+    own, done, shown = trainer.get("settings", {}), trainer.get("default", ()), trainer.get("unless", {})
     ranks: dict[str, int] = {}
     for number, cause in enumerate(one for one in causes if one.standing == "probable"):
         for place, name in enumerate(_actions(cause, known["causes"])):
@@ -36,7 +36,8 @@ def try_next(run: LoggedRun, causes: Sequence[Cause]) -> tuple[Advice, ...]:
     for name in sorted(ranks, key=lambda name: ranks[name]):
         action = known["actions"][name]
         words = own.get(name, action.get("words", ""))
-        if words and name not in done and _applies(run, action):
+        signs = shown.get(name, action.get("unless", ()))
+        if words and name not in done and not _shows(run, signs) and _applies(run, action):
             found.append(Advice(words, action["why"], action["source"]))
     return tuple(found[:MOST])
 
@@ -51,9 +52,13 @@ def _actions(cause: Cause, by_cause: Mapping[str, list[str]]) -> list[str]:
     return next((by_cause[name] for name in (*ways, cause.name) if name in by_cause), [])
 
 
+def _shows(run: LoggedRun, signs: Sequence[str]) -> bool:
+    """Whether a log has one of these columns, or a column filled from one of these names."""
+    filled = {name for one in run.series.values() for name in one.logged_as}
+    return any(sign in run.series or sign in filled for sign in signs)
+
+
 def _applies(run: LoggedRun, action: Mapping[str, Any]) -> bool:
-    if any(column in run.series for column in action.get("unless", ())):
-        return False
     lags = [run.series[name].finite[1] for name in _LAG if name in run.series]
     if action.get("fresh", False) and any(one.size and float(np.median(one)) >= OLD for one in lags):
         return False

@@ -91,7 +91,7 @@ class Framework:
         source: Version whose sources were read.
         step: What one step of its log is.
         markers: Patterns of names that only it logs.
-        inherited: Markers of the framework it is a fork of: they count once one of its own is there.
+        inherited: Markers it shares, as with the one it is a fork of: they count once one of its own is there.
         prefixes: Removed from a name before it is looked up.
         names: Foreign names, the preferred one of a column first.
         switches: Our column to the setting that makes the framework log it.
@@ -142,6 +142,11 @@ def columns() -> dict[str, LogColumn]:
 def step_names() -> tuple[str, ...]:
     """Names that hold the step of a row, the most trusted first."""
     return tuple(_data()["steps"])
+
+
+def same_steps() -> dict[str, str]:
+    """Names of a step that count what another name of a step counts."""
+    return dict(_data()["same_steps"])
 
 
 @cache
@@ -231,7 +236,7 @@ def _framework(name: str, facts: Mapping[str, Any]) -> Framework:
         source=facts["source"],
         step=facts["step"],
         markers=tuple(facts["markers"]),
-        inherited=tuple(parent.get("markers", ())),
+        inherited=(*parent.get("markers", ()), *facts.get("shared", ())),
         prefixes=tuple(facts["prefixes"]),
         names=tuple(names),
         meanings=meanings,

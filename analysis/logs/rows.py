@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.logs.names import is_clock, step_names
+from vcpo_bench.analysis.logs.names import is_clock, same_steps, step_names
 from vcpo_bench.analysis.logs.values import number, step_number
 
 Array = NDArray[np.float64]
@@ -225,8 +225,9 @@ class LogRows:
             if value is not None and math.isfinite(value):
                 if name == "_step" and carried is not None and carried[0] != "_step":
                     break
-                self._carried[file] = (name, value)
-                return value, name
+                axis = _SAME_STEPS.get(name, name)
+                self._carried[file] = (axis, value)
+                return value, axis
         if carried is not None and carried[0] != ROW_NUMBER:
             return carried[1], carried[0]
         position = carried[1] + 1 if carried is not None else 0.0
@@ -236,3 +237,4 @@ class LogRows:
 
 _STEP_ORDER = step_names()
 _STEPS = frozenset(_STEP_ORDER)
+_SAME_STEPS = same_steps()

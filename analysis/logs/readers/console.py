@@ -41,7 +41,7 @@ class PastedTable:
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _VERL = re.compile(r"(?:^|[\s|])step:(\d+) - (.+:.+)$")
 _DICT = re.compile(r"\{['\"]")
-_TITLE = re.compile(r"\b([a-z]+)\s+(\d+)\s*:\s*$", re.IGNORECASE)
+_TITLE = re.compile(r"\b([a-z_]+)\s+(\d+)(?:, eval_metrics)?\s*:\s*$", re.IGNORECASE)
 _LONGEST_TITLE = 100
 _AXES = {
     "rollout": "rollout/step",
@@ -49,9 +49,17 @@ _AXES = {
     "perf": "rollout/step",
     "step": "train/step",
     "global step": "train/global_step",
+    "at step": "train/global_step",
+    "global_step": "train/global_step",
 }
-"""What the title of a dictionary counts: slime prints `rollout 3: {...}`, OpenRLHF `Global step 3: {...}`."""
-_PAIR = re.compile(r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+/-]+\)?)['\"]?\s*(?=[,}])")
+"""What the title of a dictionary counts: slime prints `rollout 3: {...}`, OpenRLHF `Global step 3: {...}`.
+
+OpenRLHF's evaluations: `Eval at step 3: {...}` if asynchronous, else `..., global_step 3, eval_metrics: {...}`.
+"""
+_PAIR = re.compile(
+    r"['\"]([^'\"]+)['\"]\s*:\s*['\"]?((?:[\w.]*\()?[-+]?[\w.+/-]+(?:,\s*\w+=[^(){},]*)*\)?)['\"]?\s*(?=[,}])"
+)
+"""A name and a number: bare, quoted, or as `np.float64(0.2)` and `tensor(0.5, device='cuda:0')`."""
 _REPEATED = ("Initial validation metrics:", "Final validation metrics:")
 """What verl prints without a step of evaluations that its logger has printed with one."""
 _BAR = re.compile(r"^\s*\d+%\|[^|]*\|\s*(\d+)/(\d+) \[")
@@ -170,8 +178,8 @@ class _Console:
         """The step and the axis that the text before a dictionary names."""
         named = _TITLE.search(title)
         if named is not None:
-            words = [f"global {named.group(1)}"] if title[: named.start()].rstrip().lower().endswith("global") else []
-            for word in (*words, named.group(1)):
+            before = title[: named.start()].split()[-1:]
+            for word in (" ".join([*before, named.group(1)]), named.group(1)):
                 if word.lower() in _AXES:
                     return float(named.group(2)), _AXES[word.lower()]
         return (self._bar, BAR) if self._bar is not None else (None, "")

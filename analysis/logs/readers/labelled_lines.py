@@ -8,8 +8,9 @@ from typing import NamedTuple
 from vcpo_bench.analysis.logs.values import number
 
 _STEP_LINE = re.compile(r"\bStep (\d+) \| (.+)$")
-_HEADER = re.compile(r"={5,} Step (\d+)(?:/\d+)? ={5,}")
-_RESULTS = "Training Results:"
+_HEADER = re.compile(r"={5,} (Epoch|Step) (\d+)(?:/(\d+))? ={5,}")
+"""NeMo-RL counts steps within an epoch, `Step 3/100`, below `Epoch 2/4`; its asynchronous trainer has no epochs."""
+_TRAINING, _VALIDATION = "Training Results:", "Validation Results:"
 _LABELLED = re.compile(r"\s*([A-Za-z].*?):? ([-+]?(?:\d|nan|inf)\S*)")
 _BULLET = re.compile(r"^\s*[•*-] ([A-Z][\w .]*): (\S+)")
 
@@ -22,10 +23,11 @@ class LabelledRow(NamedTuple):
 
 
 class LabelledLines:
-    """Takes one line after another; remembers the step that the header of a list named."""
+    """Takes one line after another; remembers the step of the run that the headers of a list named."""
 
     def __init__(self) -> None:
         self._step: float | None = None
+        self._epochs_done = 0.0
         self._listing = False
 
     def take(self, line: str) -> LabelledRow | None:
@@ -33,9 +35,11 @@ class LabelledLines:
         if (match := _STEP_LINE.search(line)) is not None:
             return LabelledRow(float(match.group(1)), _values(match.group(2).split(" | ")))
         if (match := _HEADER.search(line)) is not None:
-            self._step, self._listing = float(match.group(1)), False
-        elif _RESULTS in line:
+            self._head(*match.groups())
+        elif _TRAINING in line:
             self._listing = self._step is not None
+        elif _VALIDATION in line:
+            self._step, self._listing = self._step or 0.0, True  # before the first step: of the untrained policy
         elif self._listing and self._step is not None:
             bullet = _BULLET.match(line)
             if bullet is not None:
@@ -43,6 +47,13 @@ class LabelledLines:
                 return LabelledRow(self._step, values)
             self._listing = not line.strip()
         return None
+
+    def _head(self, kind: str, count: str, whole: str | None) -> None:
+        self._listing = False
+        if kind == "Epoch":
+            self._epochs_done = float(count) - 1
+        else:
+            self._step = float(count) + self._epochs_done * float(whole or 0)
 
 
 def _values(parts: list[str]) -> dict[str, float]:
