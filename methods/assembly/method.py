@@ -10,6 +10,7 @@ from typing import ClassVar
 from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.coefficients import assemble
 from vcpo_bench.methods.assembly.composite import Composite
+from vcpo_bench.methods.assembly.runs import run_by_run
 from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch
 from vcpo_bench.methods.core.checks import bounded
 from vcpo_bench.methods.core.errors import missing_evidence
@@ -59,6 +60,8 @@ class Method(Composite):
             BatchError: A reward or an advantage is beyond `LARGEST_REWARD`, or a squared norm is negative.
             EvidenceOrderError: A part reads a value that is not known in its phase.
         """
+        if not self.all_ship and batch.leading:
+            return run_by_run(self, batch)
         with torch.no_grad():
             return self._update(self.evidence(batch))
 
