@@ -17,13 +17,13 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.provenance import gpu, provenance
 from vcpo_bench.bench.training.build import build_recorder
-from vcpo_bench.bench.training.step_recorder import StepRecorder
+from vcpo_bench.bench.training.step_recorder import MAX_SKIPPED, StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
-from vcpo_bench.records import CELL_FILE, RULES_VERSION
+from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 
 
 class EndedRun(Protocol):
@@ -85,7 +85,7 @@ def _write(
     stopped: str,
     warned: Sequence[str],
 ) -> str:
-    reason = _reason(status, error, stopped)
+    reason = _reason(status, error, stopped, recorder)
     facts = _ended(cell, status, reason, error, steps_done, recorder.seconds()) | {"warnings": list(warned)}
     with store.finish(failed=status == "error") as folder:
         recorder.write(folder)
@@ -182,9 +182,12 @@ def _remedy(problem: Exception, config: CellConfig) -> str:
     return f"{type(problem).__name__}: the GPU is full: try {text}, or --sampler 'torch(slots=32)'\n"
 
 
-def _reason(status: str, error: str | None, stopped: str) -> str:
+def _reason(status: str, error: str | None, stopped: str, recorder: StepRecorder) -> str:
     if error:
         return error.strip().splitlines()[-1]
     if status == "stopped_by":
         return stopped
-    return "three updates in a row had evidence that was not finite" if status == "nan" else ""
+    if status != "nan":
+        return ""
+    what = dict.fromkeys(recorder.tables[STEPS_FILE].columns["nonfinite"][-MAX_SKIPPED:])
+    return f"three updates in a row were skipped: {', '.join(map(str, what))} not finite"
