@@ -108,11 +108,12 @@ class Method(Composite):
 
     @cached_property
     def _fields_needed(self) -> tuple[str, ...]:
-        return tuple(sorted(self.needs - {"state"}))
+        versions = {"version"} if any("version" in part.reach.reads for part in (self, *self.parts)) else set()
+        return tuple(sorted((self.needs - {"state"}) | versions))
 
     def _advantage(self, ev: EvidenceView) -> Tensor:
         if ev.batch.advantage is not None:
-            return bounded("advantage", ev.token_field("advantage"), ev.rows.valid.dim(), LARGEST_REWARD)
+            return bounded(ev.batch, "advantage", ev.token_field("advantage"), LARGEST_REWARD)
         part = self.parts.baseline
         given = checked(part, "advantage", part.advantage(ev.with_empty_rows(part.empty)), ev, ROWS_OR_TOKENS)
         advantage = given.to(ev.batch.logp.dtype)
