@@ -14,9 +14,6 @@ from vcpo_bench.methods import Method, Regularizer
 from vcpo_bench.methods.core.component import MethodComponent
 from vcpo_bench.methods.core.reach import Reach, Scope
 
-SHIPPED = "vcpo_bench.methods."
-"""Where the classes live whose reach the tests measure; of all others nothing is known."""
-
 PROXY = (
     "use the proxy that needs no norms (add +otb), or a plain baseline (vcpo(baseline=group), or add +grpo); the rest "
     "of the method stays exact"
@@ -74,7 +71,7 @@ _EVERYTHING = Reach(Scope.BATCH, frozenset({"reward", "version"}))
 
 def reach_of(part: MethodComponent) -> Reach:
     """How far one component reaches; of a plug-in's nothing is known, so that it may need everything."""
-    return part.reach if type(part).__module__.startswith(SHIPPED) else _EVERYTHING
+    return part.reach if part.ships() else _EVERYTHING
 
 
 def locality_of(method: Method) -> Locality:

@@ -18,6 +18,7 @@ from vcpo_bench.bench.running import run_grid
 from vcpo_bench.bench.running.options import RunOptions
 from vcpo_bench.bench.running.pool.stacks import check_stack
 from vcpo_bench.errors import UsageError
+from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.grammar import closest
 from vcpo_bench.naming.plugins import load_plugin
 from vcpo_bench.records.setting import settings_of
@@ -27,7 +28,7 @@ from vcpo_bench.reports.terminal.plain_console import PlainConsole
 
 _USUAL = {one.parameter: one.given_nothing for one in settings_of(CellSettings).values()}
 
-Axis = str | float | Sequence[str] | Sequence[int] | Sequence[float]
+Axis = str | float | Component | Sequence[str] | Sequence[int] | Sequence[float] | Sequence[Component]
 """Values of an axis: a list, one value, or text as the command line takes it, such as `"1,16"` or `"1-16"`."""
 
 
@@ -46,7 +47,7 @@ def run(
     out: str | Path = "results/default",
     jobs: int = 0,
     stack: str | int = "auto",
-    plugins: Sequence[str | Path] = (),
+    plugins: str | Path | Sequence[str | Path] = (),
     quiet: bool = False,
     **settings: Any,
 ) -> Tables:
@@ -57,7 +58,7 @@ def run(
     `if __name__ == "__main__"`.
 
     Args:
-        methods: Method expressions, such as `["vcpo", "clip(high=0.28)+ess"]`.
+        methods: Method expressions, such as `["vcpo", "clip(high=0.28)+ess"]`, or what `parse_method` makes of them.
         staleness: Policy lags, in optimizer updates.
         seeds: Number of seeds, or a list of them.
         task: Task expressions.
@@ -70,7 +71,7 @@ def run(
         out: Results folder.
         jobs: Worker processes; 0: one per CPU core or GPU.
         stack: Most cells trained as one stack: `auto`, `off` or a number.
-        plugins: Python files with methods, tasks, regimes or samplers of your own.
+        plugins: Python files, or one, with methods, tasks, regimes or samplers of your own.
         quiet: Show no progress.
         settings: What all cells share, named as the flags of `vcpo-bench run` with underscores: `steps`, `prompts`,
             `responses`, `record`, `weight_decay`, `dtype`, `lora`, ...
@@ -82,7 +83,7 @@ def run(
         UsageError: A value cannot be used, or another process is writing to `out`.
     """
     _check(settings)
-    files = tuple(Path(file).resolve() for file in plugins)
+    files = tuple(Path(file).resolve() for file in ([plugins] if isinstance(plugins, str | Path) else plugins))
     for file in files:
         load_plugin(file)
     spec = GridSpec(
@@ -115,8 +116,13 @@ def _text(values: Axis) -> str:
     if isinstance(values, str):
         return values
     if isinstance(values, Iterable):
-        return ",".join(map(str, values)) + ","
-    return str(values)  # a number, also one of numpy
+        return ",".join(map(_spelled, values)) + ","
+    return _spelled(values)
+
+
+def _spelled(value: object) -> str:
+    """One value: what a name was parsed to, text, or a number, also one of numpy."""
+    return value.text() if isinstance(value, Component) else str(value)
 
 
 def _check(settings: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The methods' answers for E cells: one call for all cells of one method, which takes leading axes."""
+"""The methods' answers for E cells: one call for all cells of one method that ships."""
 
 from __future__ import annotations
 
@@ -36,10 +36,15 @@ def answer(methods: Sequence[Method], evidence: StackedEvidence, states: States)
 
 
 def _groups(methods: Sequence[Method], states: States) -> list[list[int]]:
-    """Cells that can be asked about together. A step rule that follows a series counts for itself, one cell a call."""
+    """Cells that can be asked about together.
+
+    A step rule that follows a series counts for itself, and a method with a part that does not ship may mix the runs
+    of a leading axis: one cell a call.
+    """
     groups: dict[object, list[int]] = {}
     for cell, (method, state) in enumerate(zip(methods, states, strict=True)):
-        key = (cell,) if method.needs_series else (method, tuple(state))
+        alone = method.needs_series or not method.all_ship
+        key = (cell,) if alone else (method, tuple(state))
         groups.setdefault(key, []).append(cell)
     return list(groups.values())
 

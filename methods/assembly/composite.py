@@ -77,6 +77,11 @@ class Composite(MethodComponent):
         """Digests of the plug-in files that it and its parts come from, joined with `+`; empty for what ships."""
         return plugin_digests(*(part.source for part in (self, *self.parts)))
 
+    @cached_property
+    def all_ship(self) -> bool:
+        """Whether it and its parts are all ours, which take leading axes and return the shapes they should."""
+        return all(part.ships() for part in (self, *self.parts))
+
     @property
     def needs(self) -> frozenset[str]:
         """Optional batch fields the method and its parts read; `state` when one keeps state."""

@@ -130,7 +130,7 @@ def _changed(batch: Batch) -> tuple[list[str], Batch]:
             value[(*ROW, TOKEN)] = (value[(*ROW, TOKEN)] - shift).clamp(max=-1e-3)
             add(policy, policy, value)
     for version in (70, 95, 100):
-        add("version", "version", torch.full_like(batch.version, version))
+        add("version", "version", torch.full((P, G, T), version))
     add("weights", "parameter_distance", torch.full((P, G), 0.9, dtype=torch.float64))
     add("weights", "update_norm", torch.tensor(2.1, dtype=torch.float64))
     fields_of_batch = [each.name for each in fields(batch) if isinstance(getattr(batch, each.name), torch.Tensor)]

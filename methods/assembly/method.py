@@ -10,6 +10,20 @@ from typing import ClassVar
 from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.assembly.coefficients import assemble
 from vcpo_bench.methods.assembly.composite import Composite
+from vcpo_bench.methods.assembly.returned import (
+    ROWS,
+    ROWS_KEPT,
+    ROWS_OR_TOKENS,
+    SCALE,
+    TOKENS,
+    TOKENS_KEPT,
+    VOCABULARY,
+    checked,
+    checked_if_any,
+    checked_state,
+    checked_terms,
+)
+from vcpo_bench.methods.assembly.runs import run_by_run
 from vcpo_bench.methods.core.batch import BATCH_AXES, LARGEST_REWARD, Batch
 from vcpo_bench.methods.core.checks import bounded
 from vcpo_bench.methods.core.errors import missing_evidence
@@ -58,7 +72,10 @@ class Method(Composite):
             NonFiniteEvidence: A token in play or a valid row has a value that is not a number.
             BatchError: A reward or an advantage is beyond `LARGEST_REWARD`, or a squared norm is negative.
             EvidenceOrderError: A part reads a value that is not known in its phase.
+            MethodError: A part that does not ship returns a wrong shape or type, or NaN.
         """
+        if not self.all_ship and batch.leading:
+            return run_by_run(self, batch)
         with torch.no_grad():
             return self._update(self.evidence(batch))
 
@@ -77,13 +94,13 @@ class Method(Composite):
         ev = EvidenceView(batch, self.nonfinite)
         for admission in self.parts.admissions:
             ev.enter("admission", admission.name)
-            ev.admit(admission.admit(ev))
+            ev.admit(checked(admission, "admit", admission.admit(ev), ev, ROWS_KEPT))
         ev.pair()  # not a number where it counts: refused even by methods without a ratio
         ev.enter("baseline", self.parts.baseline.name)
         advantage = ev.advantage = self._advantage(ev)
         for part in self.parts.regularizers:
             ev.enter("penalty", part.name)
-            penalty = part.penalty(ev)
+            penalty = checked_if_any(part, "penalty", part.penalty(ev), ev, TOKENS)
             if penalty is not None:
                 advantage = advantage - penalty
         ev.advantage = advantage
@@ -91,24 +108,26 @@ class Method(Composite):
 
     @cached_property
     def _fields_needed(self) -> tuple[str, ...]:
-        return tuple(sorted(self.needs - {"state"}))
+        versions = {"version"} if any("version" in part.reach.reads for part in (self, *self.parts)) else set()
+        return tuple(sorted((self.needs - {"state"}) | versions))
 
     def _advantage(self, ev: EvidenceView) -> Tensor:
         if ev.batch.advantage is not None:
-            return bounded("advantage", ev.token_field("advantage"), ev.rows.valid.dim(), LARGEST_REWARD)
+            return bounded(ev.batch, "advantage", ev.token_field("advantage"), LARGEST_REWARD)
         part = self.parts.baseline
-        advantage = part.advantage(ev.with_empty_rows(part.empty)).to(ev.batch.logp.dtype)
+        given = checked(part, "advantage", part.advantage(ev.with_empty_rows(part.empty)), ev, ROWS_OR_TOKENS)
+        advantage = given.to(ev.batch.logp.dtype)
         return advantage if advantage.dim() == ev.rows.mask.dim() else advantage.unsqueeze(-1)
 
     def _update(self, ev: EvidenceView) -> Update:
         counted = ev.rows
         ev.enter("step", self.parts.step.name)
-        scale = self.parts.step.scale(ev)
+        scale = checked(self.parts.step, "scale", self.parts.step.scale(ev), ev, SCALE)
         ess = ess_ratio_of_logs(ev.pair().row_log, counted.weighted)
         ev.apply_weight(self._extra_weight(ev))
         keep, factor, masked = self._mask(ev, counted.tokens)
         ev.enter("surrogate", self.name)
-        terms = self.terms(ev)
+        terms = checked_terms(self, self.terms(ev), ev)
         terms.capped = self._capped(ev, terms.capped)
         parts = assemble(ev, terms, keep, factor, self._addends(ev), counted)
         metrics = {
@@ -122,7 +141,7 @@ class Method(Composite):
             step_scale=scale,
             entropy_coefficients=self._entropy(ev, factor),
             vocabulary_coefficients=self._vocabulary(ev, factor),
-            state=ev.state,
+            state=checked_state(self, ev.state),
             metrics=metrics,
         )
 
@@ -131,7 +150,7 @@ class Method(Composite):
         product: Tensor | None = None
         for part in self.parts.weights:
             ev.enter("weight", part.name)
-            weight = part.weight(ev)
+            weight = checked(part, "weight", part.weight(ev), ev, TOKENS)
             product = weight if product is None else product * weight
         return product
 
@@ -139,7 +158,7 @@ class Method(Composite):
         """`[..., P, G, 1|T]` bool: where a cap of the surrogate or of an added weight acts."""
         for part in self.parts.weights:
             ev.enter("surrogate", part.name)
-            added = part.capped(ev)
+            added = checked_if_any(part, "capped", part.capped(ev), ev, TOKENS_KEPT)
             if added is not None:
                 capped = added if capped is None else capped | added
         return capped
@@ -150,7 +169,7 @@ class Method(Composite):
         keeps = []
         for mask in self.parts.masks:
             ev.enter("mask", mask.name)
-            keeps.append((mask.rejected, mask.keep(ev)))
+            keeps.append((mask.rejected, checked(mask, "keep", mask.keep(ev), ev, TOKENS_KEPT)))
         if not keeps:
             return counted, self._factor(ev), torch.zeros_like(tokens)
         both = ev.rows.mask
@@ -169,21 +188,22 @@ class Method(Composite):
         return counted, factor, 1 - kept / tokens.clamp(min=1)
 
     def _factor(self, ev: EvidenceView) -> Tensor:
-        ev.enter("aggregation", self.parts.aggregation.name)
-        return self.parts.aggregation.factor(ev).unsqueeze(-1)
+        part = self.parts.aggregation
+        ev.enter("aggregation", part.name)
+        return checked(part, "factor", part.factor(ev), ev, ROWS).unsqueeze(-1)
 
     def _addends(self, ev: EvidenceView) -> list[Tensor | None]:
         addends = []
         for part in self.parts.regularizers:
             ev.enter("surrogate", part.name)
-            addends.append(part.addend(ev))
+            addends.append(checked_if_any(part, "addend", part.addend(ev), ev, TOKENS))
         return addends
 
     def _entropy(self, ev: EvidenceView, factor: Tensor) -> Tensor | None:
         bonuses = []
         for part in self.parts.regularizers:
             ev.enter("surrogate", part.name)
-            bonus = part.entropy(ev)
+            bonus = checked_if_any(part, "entropy", part.entropy(ev), ev, TOKENS)
             bonuses += [] if bonus is None else [bonus]
         if not bonuses:
             return None
@@ -192,7 +212,8 @@ class Method(Composite):
 
     def _vocabulary(self, ev: EvidenceView, factor: Tensor) -> Tensor | None:
         """`[..., P, G, T, V]` what regularizers do to tokens that were not drawn, too."""
-        found = [term for part in self.parts.regularizers if (term := part.vocabulary(ev)) is not None]
+        every = [(part, part.vocabulary(ev)) for part in self.parts.regularizers]
+        found = [checked(part, "vocabulary", term, ev, VOCABULARY) for part, term in every if term is not None]
         if not found:
             return None
         return torch.where(ev.rows.mask.unsqueeze(-1), sum(found[1:], found[0]) * factor.unsqueeze(-1), 0.0)

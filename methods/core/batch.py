@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vcpo_bench.lazy_torch import Tensor, torch
-from vcpo_bench.methods.core.errors import BatchError
+from vcpo_bench.methods.core.errors import BatchError, missing_evidence
 from vcpo_bench.methods.core.field_types import as_rows, as_tensor, check_count, check_number, check_state
 
 ROW_AXES = (-2, -1)
@@ -30,8 +30,11 @@ _TOKEN_FLOATS = (
 )
 _DISTRIBUTIONS = ("vocabulary_logp", "behavior_vocabulary_logp")
 _ROW_FLOATS = ("reward", "score_norm_sq", "parameter_distance")
-_NEEDED = ("logp", "behavior_logp", "mask", "valid", "reward", "version")
-_TENSORS = tuple(dict.fromkeys((*_NEEDED, *_TOKEN_FLOATS, *_DISTRIBUTIONS, *_ROW_FLOATS, "void_turn", "rows")))
+_ROW_FIELDS = (*_ROW_FLOATS, "void_turn")
+_NEEDED = ("logp", "behavior_logp", "mask", "valid", "reward")
+_TENSORS = tuple(
+    dict.fromkeys((*_NEEDED, "version", *_TOKEN_FLOATS, *_DISTRIBUTIONS, *_ROW_FLOATS, "void_turn", "rows"))
+)
 LARGEST_REWARD = 1e12
 """Larger rewards and advantages are refused: their squares, or their products with weights, overflow in float32."""
 
@@ -55,7 +58,8 @@ class Batch:
         valid: `[..., P, G]` bool, False for a padding slot. How a valid row with an empty mask counts
             in baselines is their parameter `empty`.
         reward: `[..., P, G]` one scalar per trajectory, at most `LARGEST_REWARD` in size, as is `advantage`.
-        version: `[..., P, G, T]` int64, number of optimizer updates of the weights that sampled each token.
+        version: `[..., P, G, T]` int64, number of optimizer updates of the weights that sampled each token; None: not
+            known, and methods that read it refuse the batch.
         now: Number of optimizer updates of the current weights: an int, or int64 of the leading shape.
         advantage: `[..., P, G, T]` optional; replaces the method's own baseline.
         proximal_logp: `[..., P, G, T]` under the policy at the first update on this batch.
@@ -82,7 +86,7 @@ class Batch:
     mask: Tensor
     valid: Tensor
     reward: Tensor
-    version: Tensor
+    version: Tensor | None
     now: int | Tensor
     advantage: Tensor | None = None
     proximal_logp: Tensor | None = None
@@ -154,7 +158,13 @@ class Batch:
         return self.logp.shape[:-3]
 
     def lag(self) -> Tensor:
-        """`[..., P, G]` int64: `now` minus the oldest version among the tokens of the row; 0 for empty rows."""
+        """`[..., P, G]` int64: `now` minus the oldest version among the tokens of the row; 0 for empty rows.
+
+        Raises:
+            MissingEvidence: Versions are not known.
+        """
+        if self.version is None:
+            raise missing_evidence("the lag of a row", ["version"])
         now = torch.as_tensor(self.now, device=self.version.device)
         now = now.reshape(*now.shape, 1, 1)
         newest = torch.iinfo(self.version.dtype).max
@@ -189,7 +199,7 @@ class Batch:
             reward: `[B]`; so is `score_norm_sq` where given.
             group: `[B]` integer id of the prompt each row answers. Groups are in the order of their ids, rows of a
                 group in their order of appearance.
-            version: `[B, T]`; all `now` when absent.
+            version: `[B, T]`; methods that read it (A-3PO, `max-lag`) refuse a batch without.
             now: See the class.
             state: See the class.
             update_norm: See the class.
@@ -207,10 +217,6 @@ class Batch:
         check_count("now", now)
         if logp.dim() != 2 or group.shape != logp.shape[:1]:
             raise BatchError(f"logp must be [B, T] and group [B]; got {list(logp.shape)} and {list(group.shape)}")
-        if version is None:
-            if isinstance(now, torch.Tensor) and now.dim():
-                raise BatchError(f"now has shape {list(now.shape)}; the rows of one run have one number")
-            version = torch.zeros(logp.shape, dtype=torch.int64, device=logp.device) + torch.as_tensor(now)
         if 0 in logp.shape:
             raise BatchError(f"logp has shape {list(logp.shape)}; an update needs a row and a token at least")
         slots, prompts, width = _slots(as_rows("group", group, len(logp), logp))
@@ -219,18 +225,36 @@ class Batch:
             "behavior_logp": behavior_logp,
             "mask": mask,
             "reward": reward,
-            "version": version,
         }
+        optional = {"version": version, **optional}
         given |= {name: value for name, value in optional.items() if value is not None}
         given = {name: as_rows(name, value, len(logp), logp).detach() for name, value in given.items()}
+        for name, value in given.items():
+            axes = 1 if name in _ROW_FIELDS else 2
+            if value.shape[:2] != logp.shape[:axes] or value.dim() != axes + (name in _DISTRIBUTIONS):
+                wanted = [*logp.shape[:axes], *["V"] * (name in _DISTRIBUTIONS)]
+                raise BatchError(f"{name} has shape {list(value.shape)}; expected [{', '.join(map(str, wanted))}]")
         given["mask"] = given["mask"].bool()
         valid = torch.zeros(prompts * width, dtype=torch.bool, device=logp.device)
         valid[slots] = True
         padded = {name: _scatter(value, slots, prompts, width) for name, value in given.items()}
         whole = valid.reshape(prompts, width)
         return cls(
-            **padded, valid=whole, now=now, state={} if state is None else state, update_norm=update_norm, rows=slots
+            version=padded.pop("version", None),
+            **padded,
+            valid=whole,
+            now=now,
+            state={} if state is None else state,
+            update_norm=update_norm,
+            rows=slots,
         )
+
+    def place_of(self, row: Sequence[int]) -> str:
+        """How messages name a row: by its number among those that `from_rows` was given, else by its indices."""
+        if self.rows is not None and len(row) == 2:
+            slot = row[0] * self.logp.shape[1] + row[1]
+            return f"row {(self.rows == slot).nonzero().item()}"
+        return f"row ({', '.join(map(str, row))})"
 
     def to_rows(self, tensor: Tensor) -> Tensor:
         """Undo `from_rows`: `[P, G, ...]` to `[B, ...]` in the original order of the rows.

@@ -7,13 +7,13 @@ from vcpo_bench.methods.core.batch import Batch
 from vcpo_bench.methods.core.errors import BatchError, NonFiniteEvidence
 
 
-def bounded(name: str, value: Tensor, rows: int, limit: float) -> Tensor:
+def bounded(batch: Batch, name: str, value: Tensor, limit: float) -> Tensor:
     """The values of a field, checked.
 
     Args:
+        batch: The batch, which names its rows.
         name: The field.
         value: `[..., P, G]` or `[..., P, G, T]`, zero where nothing counts.
-        rows: Number of axes of `[..., P, G]`.
         limit: Largest size.
 
     Raises:
@@ -23,25 +23,26 @@ def bounded(name: str, value: Tensor, rows: int, limit: float) -> Tensor:
     if not float(value.abs().amax()) <= limit:  # also where it is not a number
         bad = (~torch.isfinite(value)).nonzero()
         if len(bad):
-            raise NonFiniteEvidence(name, tuple(bad[0].tolist()[:rows]))
-        _refuse(name, value, rows, value.abs() > limit, f"is beyond {limit:g} in size: scale it down")
+            row = tuple(bad[0].tolist()[: batch.valid.dim()])
+            raise NonFiniteEvidence(name, row, batch.place_of(row))
+        _refuse(batch, name, value, value.abs() > limit, f"is beyond {limit:g} in size: scale it down")
     return value
 
 
-def not_negative(name: str, value: Tensor, rows: int) -> Tensor:
+def not_negative(batch: Batch, name: str, value: Tensor) -> Tensor:
     """The values of a field, checked.
 
     Args:
+        batch: The batch, which names its rows.
         name: The field.
         value: `[..., P, G]` or `[..., P, G, T]`, zero where nothing counts.
-        rows: Number of axes of `[..., P, G]`.
 
     Raises:
         BatchError: One is below 0.
     """
     if float(value.amin()) < 0:
         what = "squared norm" if name.endswith("_sq") else "distance"
-        _refuse(name, value, rows, value < 0, f"is no {what}: it must be 0 or more")
+        _refuse(batch, name, value, value < 0, f"is no {what}: it must be 0 or more")
     return value
 
 
@@ -62,10 +63,11 @@ def finite_where(batch: Batch, names: tuple[str, ...], mask: Tensor) -> None:
     for name, value in zip(names, values, strict=True):
         bad = (~torch.isfinite(value) & mask).any(-1).nonzero()
         if len(bad):
-            raise NonFiniteEvidence(name, tuple(bad[0].tolist()))
+            row = tuple(bad[0].tolist())
+            raise NonFiniteEvidence(name, row, batch.place_of(row))
 
 
-def _refuse(name: str, value: Tensor, rows: int, bad: Tensor, problem: str) -> None:
+def _refuse(batch: Batch, name: str, value: Tensor, bad: Tensor, problem: str) -> None:
     place = tuple(bad.nonzero()[0].tolist())
-    row = ", ".join(map(str, place[:rows]))
-    raise BatchError(f"{name} of row ({row}) is {float(value[place]):.3g}, which {problem}")
+    row = batch.place_of(place[: batch.valid.dim()])
+    raise BatchError(f"{name} of {row} is {float(value[place]):.3g}, which {problem}")

@@ -1,11 +1,12 @@
 """The common root of methods and parts: what `naming` knows of every component, and what only these have."""
 
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.naming.component import Component
+from vcpo_bench.naming.parameters import KEY
 
 SLOTS = (
     "admission", "baseline", "method", "weight", "mask", "regularizer", "aggregation", "step",
@@ -48,7 +49,24 @@ class MethodComponent(Component, ABC):
     def unfinished(cls) -> str:
         """What the class lacks, as the end of a sentence; empty: nothing."""
         unknown = "" if cls.slot in SLOTS else f"has the slot {cls.slot!r}; use one of {', '.join(SLOTS)}"
-        return super().unfinished() or unknown
+        return super().unfinished() or unknown or cls._plain_field()
+
+    @classmethod
+    def _plain_field(cls) -> str:
+        """A field with a number or a word as its default, which no expression could set and no key would show."""
+        for each in fields(cls):
+            if KEY in each.metadata or hasattr(MethodComponent, each.name):
+                continue
+            if isinstance(each.default, (bool, int, float, str)):
+                kind = {bool: "flag", int: "integer", float: "number"}.get(type(each.default), "choice")
+                wanted = f"{each.name} = {kind}({each.default!r}...)"
+                return f"has the field {each.name}, which is no parameter; write {wanted}"
+        return ""
+
+    @classmethod
+    def ships(cls) -> bool:
+        """Whether it is one of ours: no plug-in file's or installed package's."""
+        return cls.__module__.startswith("vcpo_bench.methods.")
 
     @property
     def own_revision(self) -> int:

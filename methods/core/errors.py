@@ -16,6 +16,7 @@ class MissingEvidence(MethodError):  # noqa: N818 - a name of the public API
 
 
 _SOURCES = {
+    "version": "version is how many updates the weights that sampled each token had made; pass it with now",
     "score_norm_sq": "vcpo_bench.bench.score_norms.ScoreNorms measures score_norm_sq with one extra backward pass",
     "proximal_logp": "proximal_logp is logp at the first update on the batch",
     "vocabulary_logp": "vocabulary_logp is the log-probability of every token of the vocabulary, [P, G, T, V]",
@@ -38,13 +39,15 @@ class NonFiniteEvidence(MethodError):  # noqa: N818 - a name of the public API
     Attributes:
         field: Name of the batch field.
         row: Indices of the first offending row, `(..., p, g)`.
+        place: That row as the message names it; empty: by its indices.
     """
 
-    def __init__(self, field: str, row: tuple[int, ...]) -> None:
+    def __init__(self, field: str, row: tuple[int, ...], place: str = "") -> None:
         self.field = field
         self.row = row
-        place = ", ".join(map(str, row))
-        super().__init__(f"{field} is not finite on a valid token of row ({place}); skip the update or fix the sampler")
+        of_row = field in ("reward", "score_norm_sq", "parameter_distance")
+        where = f"{'in' if of_row else 'on a valid token of'} {place or f'row {row}'}"
+        super().__init__(f"{field} is not finite {where}; skip the update or fix the sampler")
 
 
 class EvidenceOrderError(MethodError):

@@ -18,7 +18,7 @@ def approximate_proximal(ev: EvidenceView, kind: str) -> Tensor:
         return behavior
     now = torch.as_tensor(ev.batch.now, device=behavior.device)
     now = now.reshape(*now.shape, 1, 1, 1)
-    gap = (now - ev.batch.version).to(current.dtype)
+    gap = (now - ev.need("version")).to(current.dtype)
     share = torch.where(gap > 0, (gap - 1) / gap.clamp(min=1), 0.0).clamp(0.0, 1.0)
     if kind == "loglinear":
         return behavior + share * (current - behavior)

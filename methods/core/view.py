@@ -126,8 +126,8 @@ class EvidenceView(PhasedValues):
         if name not in self._fields:
             found = torch.where(self.rows.mask.unsqueeze(-1), self.need(name).to(self.rows.dtype).exp(), 0.0)
             if not math.isfinite(float(found.sum())):
-                where = (~torch.isfinite(found)).flatten(-2).any(-1).nonzero()[0]
-                raise NonFiniteEvidence(name, tuple(where.tolist()))
+                where = tuple((~torch.isfinite(found)).flatten(-2).any(-1).nonzero()[0].tolist())
+                raise NonFiniteEvidence(name, where, self.batch.place_of(where))
             self._fields[name] = found
         return self._fields[name]
 
@@ -148,8 +148,8 @@ class EvidenceView(PhasedValues):
         if name == "reward" and value.device.type != "mps":  # which has no float64
             value = value.double()  # rounding of a float32 mean makes equal rewards differ, and 0 / 0 a full step
         limit = LARGEST_REWARD if name == "reward" else torch.finfo(value.dtype).max
-        value = bounded(name, value, value.dim(), limit)
-        return value if name == "reward" else not_negative(name, value, value.dim())
+        value = bounded(self.batch, name, value, limit)
+        return value if name == "reward" else not_negative(self.batch, name, value)
 
     @property
     def reward(self) -> Tensor:

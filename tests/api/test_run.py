@@ -37,6 +37,17 @@ def test_values_are_read_as_the_command_line_reads_them() -> None:
         vb.run("tis", 1, steps=0)
 
 
+def test_one_plug_in_and_parsed_methods_are_taken(tmp_path: Path) -> None:
+    small = {"steps": 1, "prompts": 2, "responses": 2, "controls": False, "quiet": True, "jobs": 1, "out": tmp_path}
+    plugin = Path(__file__).parents[1] / "helpers" / "mixing_plugin.py"
+    with trained_here():
+        vb.run("self-norm", 1, 1, plugins=str(plugin), **small)
+        tables = vb.run([vb.methods.parse_method("clip(high=0.28)+ess")], 1, 1, plugins=plugin, **small)
+        vb.run(vb.methods.parse_method("clip(high=0.28)+ess"), 1, 1, **small)
+    assert sorted(tables.cells["method"]) == ["clip(high=0.28)+ess", "self-norm"]
+    assert set(tables.cells["status"]) == {"completed"}
+
+
 def test_the_script_is_the_main_module_again_afterward(tmp_path: Path) -> None:
     before = sys.modules["__main__"]
     with pytest.raises(UsageError):

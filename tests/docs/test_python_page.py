@@ -52,8 +52,8 @@ def section_of(title: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.S)
 
 
-@pytest.mark.parametrize("expression", ["vcpo", "vespo"])
-def test_the_training_loop_runs_for_methods_with_and_without_score_norms(expression: str) -> None:
+@pytest.mark.parametrize("expression", ["vcpo", "vespo", "a3po", "clip+inverse-lag", "clip+kl-adaptive"])
+def test_the_training_loop_runs_for_methods_with_and_without_score_norms_lags_and_state(expression: str) -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Embedding(11, 8), torch.nn.Linear(8, 11))
     tokens = torch.randint(0, 11, (6, 5))
@@ -62,6 +62,9 @@ def test_the_training_loop_runs_for_methods_with_and_without_score_norms(express
         "tokens": tokens,
         "log_probabilities": lambda net, ids: net(ids).log_softmax(-1).gather(2, ids[..., None])[..., 0],
         "behavior_logp": torch.full((6, 5), -2.4),
+        "version": torch.full((6, 5), 2),
+        "now": 18,
+        "state": {},
         "mask": torch.ones(6, 5, dtype=torch.bool),
         "reward": torch.tensor([1.0, 0, 0, 1, 1, 0]),
         "group": torch.tensor([0, 0, 0, 1, 1, 1]),
@@ -69,6 +72,9 @@ def test_the_training_loop_runs_for_methods_with_and_without_score_norms(express
     exec(LOOP.replace('"vcpo"', repr(expression)), names)
     assert all(bool((one.grad != 0).any()) for one in model.parameters() if one.grad is not None)
     assert model[1].weight.grad is not None
+    assert bool(names["state"]) == ("adaptive" in expression)
+    if "inverse-lag" in expression:
+        assert float(names["update"].step_scale) == pytest.approx(1 / 17)
 
 
 def test_missing_score_norms_are_said_where_to_come_from() -> None:

@@ -114,7 +114,8 @@ def update_of(method: Method, rows: list[dict[str, Any]], now: int) -> tuple[Bat
     }
     group = torch.tensor([row["group"] for row in rows])
     optional = {"proximal_logp": fields["logp"]} if "proximal_logp" in method.needs else {}
-    batch = Batch.from_rows(**fields, **optional, group=group, now=now)
+    version = torch.full(fields["mask"].shape, now)
+    batch = Batch.from_rows(**fields, **optional, group=group, version=version, now=now)
     return batch, method(batch)
 
 

@@ -1,5 +1,6 @@
 """Batches refuse tensors that do not fit, and rows come back in the order they went in."""
 
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -51,6 +52,7 @@ def test_rows_go_to_their_groups_and_come_back() -> None:
         reward=torch.arange(5.0),
         group=group,
         entropy=logp + 2,
+        version=torch.full((5, 2), 4),
         now=4,
     )
     assert batch.logp.shape == (2, 3, 2)
@@ -59,6 +61,68 @@ def test_rows_go_to_their_groups_and_come_back() -> None:
     assert torch.equal(batch.to_rows(batch.logp), logp)
     assert torch.equal(batch.to_rows(batch.reward), torch.arange(5.0))
     assert (batch.to_rows(batch.version) == 4).all()
+
+
+def six_rows(**changes: Any) -> Batch:
+    """Rows of three groups in turn."""
+    fields = {
+        "logp": torch.full((6, 3), -1.0),
+        "behavior_logp": torch.full((6, 3), -1.1),
+        "mask": torch.ones(6, 3),
+        "reward": torch.tensor([1.0, 0, 0, 0, 1, 1]),
+        "group": torch.tensor([0, 1, 2, 0, 1, 2]),
+    }
+    return Batch.from_rows(**(fields | changes))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["a3po", "clip+max-lag", "clip+freshest", "clip+inverse-lag", "clip+inverse-sqrt-lag", "clip+ess(base=measured)"],
+)
+def test_a_method_that_reads_versions_refuses_rows_without(expression: str) -> None:
+    method = parse_method(expression)
+    with pytest.raises(MissingEvidence, match=f"^{re.escape(method.canonical)} needs version; .* pass it with now$"):
+        method(six_rows(now=16))
+    method(six_rows(now=16, version=torch.zeros(6, 3, dtype=torch.int64)))
+
+
+def test_the_lag_of_rows_without_versions_is_not_known() -> None:
+    with pytest.raises(MissingEvidence, match="the lag of a row needs version"):
+        six_rows(now=16).lag()
+    assert six_rows(now=16, version=torch.ones(6, 3, dtype=torch.int64)).lag().unique().tolist() == [15]
+    assert parse_method("clip+ess")(six_rows(now=16)).step_scale > 0
+
+
+@pytest.mark.parametrize(
+    ("field", "shape", "wanted"),
+    [
+        ("reward", (6, 1), "[6]"),
+        ("score_norm_sq", (6, 3), "[6]"),
+        ("behavior_logp", (6, 4), "[6, 3]"),
+        ("entropy", (6,), "[6, 3]"),
+        ("version", (6,), "[6, 3]"),
+        ("vocabulary_logp", (6, 3), "[6, 3, V]"),
+    ],
+)
+def test_a_wrong_shape_is_told_as_it_was_given(field: str, shape: tuple[int, ...], wanted: str) -> None:
+    said = f"{field} has shape {list(shape)}; expected {wanted}"
+    with pytest.raises(BatchError, match=f"^{re.escape(said)}$"):
+        six_rows(**{field: torch.zeros(shape)})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("reward", torch.nan, "reward is not finite in row 4; skip"),
+        ("reward", 1e13, "reward of row 4 is 1e+13, which"),
+        ("logp", torch.nan, "logp is not finite on a valid token of row 4; skip"),
+    ],
+)
+def test_a_bad_value_is_in_the_row_that_was_given(field: str, value: float, said: str) -> None:
+    given = six_rows().to_rows(getattr(six_rows(), field)).clone()
+    given[4] = value
+    with pytest.raises(MethodError, match=f"^{re.escape(said)}"):
+        parse_method("clip")(six_rows(**{field: given}))
 
 
 def test_from_rows_names_what_is_wrong(make_batch: Make) -> None:

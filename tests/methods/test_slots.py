@@ -1,5 +1,6 @@
 """A part or method that leaves out what its slot asks for is refused when it is loaded; the rest has defaults."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,3 +81,25 @@ def test_a_step_rule_leaves_the_gradient_alone_unless_it_says_what_to_do_with_it
     assert plain.with_series([0.1], rng_seed=0) is plain
     assert turned.acts_on_gradient
     assert turned.compensates_delay
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("cap: float = 5.0", "cap, which is no parameter; write cap = number(5.0...)"),
+        ("steps: int = 3", "steps, which is no parameter; write steps = integer(3...)"),
+        ("on: bool = True", "on, which is no parameter; write on = flag(True...)"),
+        ("side: str = 'left'", "side, which is no parameter; write side = choice('left'...)"),
+        ("series: tuple[float, ...] = ()", ""),
+        ("name: str = 'other'", ""),
+    ],
+)
+def test_a_field_that_no_expression_could_set_is_refused(tmp_path: Path, field: str, said: str) -> None:
+    file = tmp_path / "plain.py"
+    body = f"{PLUGIN.format(module=INTERFACES, base='Step')}    {field}\n\n    def scale(self, ev):\n        return 1\n"
+    file.write_text(body)
+    if not said:
+        assert load_plugin(file)
+        return
+    with pytest.raises(PluginError, match=re.escape(f"'unfinished' has the field {said}")):
+        load_plugin(file)

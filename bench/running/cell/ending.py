@@ -17,15 +17,13 @@ from vcpo_bench.bench.cells.error_text import without_paths
 from vcpo_bench.bench.cells.grid import PlannedCell
 from vcpo_bench.bench.cells.provenance import gpu, provenance
 from vcpo_bench.bench.training.build import build_recorder
-from vcpo_bench.bench.training.step_recorder import StepRecorder
+from vcpo_bench.bench.training.step_recorder import MAX_SKIPPED, StepRecorder
 from vcpo_bench.bench.training.trainer import Trainer
 from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import full_disks_named
-from vcpo_bench.records import CELL_FILE, RULES_VERSION
-
-_NOT_FINITE = "three updates in a row had evidence that was not finite"
+from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 
 
 class EndedRun(NamedTuple):
@@ -55,7 +53,7 @@ def finish(cell: PlannedCell, store: CellStore, run: Trainer | EndedRun, warned:
         ClaimLostError: Another process has taken the cell over.
     """
     status = run.status
-    reason = run.stopped if status == "stopped_by" else _NOT_FINITE if status == "nan" else ""
+    reason = run.stopped if status == "stopped_by" else _not_finite(run.recorder) if status == "nan" else ""
     _write(cell, store, run.recorder, run.step, status, reason, None, warnings=list(warned))
     return status, reason
 
@@ -163,3 +161,8 @@ def _remedy(problem: Exception, config: CellConfig) -> str:
     more += [] if config.lora else ["--lora 16"]
     text = ", ".join([f"--micro-tokens {limit}", *more])
     return f"{type(problem).__name__}: the GPU is full: try {text}, or --sampler 'torch(slots=32)'\n"
+
+
+def _not_finite(recorder: StepRecorder) -> str:
+    what = dict.fromkeys(recorder.tables[STEPS_FILE].columns["nonfinite"][-MAX_SKIPPED:])
+    return f"three updates in a row were skipped: {', '.join(map(str, what))} not finite"

@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from stacked_cells import alone, cell, differences
+from stacked_cells import alone, cell, differences, stacked
 
 from vcpo_bench.bench.stack.stack import Stack
 from vcpo_bench.bench.training.build import build_trainer
 from vcpo_bench.bench.training.step_recorder import MAX_SKIPPED
 from vcpo_bench.bench.training.trainer import Trainer
+from vcpo_bench.methods import load_plugin
 
 pytestmark = pytest.mark.usefixtures("few_questions")
 
@@ -58,3 +60,10 @@ def test_a_cell_that_raises() -> None:
     assert [str(each.problem or "") for each in stack.advance()] == ["", "an observer with an error", ""]
     for trainer in (trainers[0], trainers[2]):
         assert not differences(trainer, alone(trainer.config, 2))
+
+
+def test_a_plug_in_that_takes_the_mean_of_everything() -> None:
+    load_plugin(Path(__file__).parents[2] / "helpers" / "mixing_plugin.py")
+    for method in ("self-norm", "clip+drift-step+overall-mean"):
+        for trainer in stacked([cell(method, seed=seed, lag=1, lr=3e-3) for seed in range(3)], 4):
+            assert not differences(trainer, alone(trainer.config, 4))
