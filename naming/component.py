@@ -47,8 +47,10 @@ class Component:
         """What the class lacks before objects can be made of it, as the end of a sentence; empty: nothing."""
         if any(isinstance(value, Field) for value in vars(cls).values()):
             return "is not a dataclass; write @dataclass(frozen=True, kw_only=True) above its class"
-        missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
-        return f"does not define {missing}" if missing else ""
+        if missing := ", ".join(sorted(getattr(cls, "__abstractmethods__", ()))):
+            return f"does not define {missing}"
+        bare = [one.name for one in fields(cls) if one.init and one.default is one.default_factory is MISSING]
+        return f"has no default for {bare[0]}; write {bare[0]}: float = number(1.0)" if bare else ""
 
     def text(self) -> str:
         """Canonical spelling: the name and the settings in alphabetical order."""

@@ -1,0 +1,98 @@
+"""Mistakes inside plug-in files: one line that says where, and a listing that goes on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import call, refused
+
+from vcpo_bench.commands.support.kinds.find import load_catalogs
+from vcpo_bench.naming.catalog import CATALOGS
+
+METHOD = """
+from dataclasses import dataclass
+from vcpo_bench.methods import RatioMethod, Terms
+
+@dataclass(frozen=True, kw_only=True)
+class Own(RatioMethod):
+    name = "own-fault"
+    summary = "x"
+    {field}
+
+    def terms(self, ev):
+        {body}
+"""
+WEIGHT = "return Terms(weight=ev.ratio())"
+SIGNAL = '''
+from vcpo_bench.analysis.monitoring.signal import signal
+
+@signal("{role}", name="{name}")
+def own({column}):
+    """Greater is more dangerous."""
+    {body}
+'''
+
+
+@pytest.fixture(autouse=True)
+def _forget_plugins() -> Iterator[None]:
+    load_catalogs()
+    yield
+    for catalog in CATALOGS.values():
+        catalog.forget()
+
+
+def method(folder: Path, body: str = WEIGHT, field: str = "") -> Path:
+    file = folder / "own.py"
+    file.write_text(METHOD.format(body=body, field=field))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        ("return {}['nope']", "", "line 12: KeyError: 'nope'"),
+        ("self.x = 1", "", "line 12: FrozenInstanceError: cannot assign to field 'x'"),
+        ("open('/no/such/file')", "", "line 12: FileNotFoundError"),
+    ],
+)
+def test_a_fault_inside_a_plugin_is_one_line_that_says_where(
+    body: str, field: str, said: str, tmp_path: Path
+) -> None:
+    file = method(tmp_path, body, field)
+    assert f"plug-in {file}, {said}" in refused("show", "method", "own-fault", "--plugin", file)
+
+
+def test_a_check_of_its_own_is_one_line(tmp_path: Path) -> None:
+    file = method(tmp_path, field="def __post_init__(self):\n        raise ValueError('too small')")
+    said = f"plug-in {file}, line 10: ValueError: too small"
+    assert said in refused("show", "method", "own-fault", "--plugin", file)
+
+
+@pytest.mark.parametrize("kind", ["methods", "parts"])
+def test_a_listing_shows_it_as_broken_and_goes_on(kind: str, tmp_path: Path) -> None:
+    file = method(tmp_path, "return {}['nope']")
+    shown = call("ls", kind, "--plugin", file)
+    assert shown.exit_code == 0, shown.output
+    broken = [line for line in shown.output.splitlines() if "BROKEN" in line]
+    assert [line.startswith("own-fault ") and "line 12: KeyError: 'nope'" in line for line in broken] == [True] * (
+        kind == "methods"
+    )
+    assert len(shown.output.splitlines()) > 20
+
+
+def test_a_coefficient_that_is_not_a_number_has_no_curve(tmp_path: Path) -> None:
+    file = method(tmp_path, "return Terms(weight=ev.ratio() * float('nan'))")
+    shown = call("show", "method", "own-fault", "--plugin", file)
+    assert shown.exit_code == 0, shown.output
+    assert "is NaN at some ratios" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("cap: float", "has no default for cap; write cap: float = number(1.0)"),
+        ("own_needs = lambda self: frozenset({'entropi'})", "needs 'entropi', which no batch has; use some of"),
+    ],
+)
+def test_what_cannot_work_is_refused_when_it_is_loaded(field: str, said: str, tmp_path: Path) -> None:
+    assert f"the method 'own-fault' {said}" in refused("ls", "methods", "--plugin", method(tmp_path, field=field))
