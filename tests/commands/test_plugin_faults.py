@@ -55,9 +55,7 @@ def method(folder: Path, body: str = WEIGHT, field: str = "") -> Path:
         ("open('/no/such/file')", "", "line 12: FileNotFoundError"),
     ],
 )
-def test_a_fault_inside_a_plugin_is_one_line_that_says_where(
-    body: str, field: str, said: str, tmp_path: Path
-) -> None:
+def test_a_fault_inside_a_plugin_is_one_line_that_says_where(body: str, field: str, said: str, tmp_path: Path) -> None:
     file = method(tmp_path, body, field)
     assert f"plug-in {file}, {said}" in refused("show", "method", "own-fault", "--plugin", file)
 
