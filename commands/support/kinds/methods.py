@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 from vcpo_bench.commands.support.kinds.base import facts, heading
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind, shown_parameters
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import first_name, read_item
-from vcpo_bench.naming.template import no_template
 
 
 class MethodKind(CatalogKind):
@@ -93,10 +91,6 @@ class PartKind(MethodKind):
     def one(self, text: str) -> Any:
         """The part of an expression."""
         return self.catalog.build(text, read_item(text))
-
-    def write_new(self, name: str, folder: Path) -> list[Path]:
-        """There is no template for a part."""
-        raise no_template(self.singular)
 
 
 def _paper(kind: Any) -> str:
