@@ -23,14 +23,6 @@ class Own(RatioMethod):
         {body}
 """
 WEIGHT = "return Terms(weight=ev.ratio())"
-SIGNAL = '''
-from vcpo_bench.analysis.monitoring.signal import signal
-
-@signal("{role}", name="{name}")
-def own({column}):
-    """Greater is more dangerous."""
-    {body}
-'''
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +86,40 @@ def test_a_coefficient_that_is_not_a_number_has_no_curve(tmp_path: Path) -> None
 )
 def test_what_cannot_work_is_refused_when_it_is_loaded(field: str, said: str, tmp_path: Path) -> None:
     assert f"the method 'own-fault' {said}" in refused("ls", "methods", "--plugin", method(tmp_path, field=field))
+
+
+def written(kind: str, folder: Path, old: str, new: str) -> Path:
+    """The plug-in of `new KIND own-fault`, with one line changed."""
+    file = Path(call("new", kind, "own-fault", "--folder", folder).stdout.split()[0])
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    return file
+
+
+def test_a_task_that_breaks_a_promise_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    file = written("task", tmp_path, "return integers(draws, 10)", "return integers(draws, 10)[:, :1]")
+    said = "task own-fault: prompts are int64 [4, 1]; return int64 [4, 4] for 4 rows"
+    flags = ("--task", "own-fault", "--plugin", file)
+    assert said in refused("run", "--methods", "clip", *flags, "--out", tmp_path / "out")
+    assert said in refused("lab", "warmup", *flags, "--out", tmp_path / "start.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "return [Order(batch)",
+            "return [][:0] and [Order(batch)",
+            "update 0 consumes batches [0], which are not held",
+        ),
+        ("return [Order(batch)", "[Order(batch)", "update 0: admit returned NoneType, not orders"),
+        ("return OwnFaultSchedule", "OwnFaultSchedule", "build returned NoneType, not a StalenessSchedule"),
+    ],
+)
+def test_a_regime_that_breaks_a_promise_is_refused_before_anything_is_trained(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    file = written("regime", tmp_path, old, new)
+    flags = ("--regime", "own-fault", "--staleness", "3", "--plugin", file)
+    assert said in refused("lab", "plan", *flags)
+    assert said in refused("run", "--methods", "clip", *flags, "--task", "walk-eos", "--out", tmp_path / "out")
