@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import call, refused
+from command_line import call, call_here, refused, run_with
 
 from vcpo_bench.commands.support.kinds.find import load_catalogs
 from vcpo_bench.naming.catalog import CATALOGS
@@ -26,7 +26,8 @@ WEIGHT = "return Terms(weight=ev.ratio())"
 
 
 @pytest.fixture(autouse=True)
-def _forget_plugins() -> Iterator[None]:
+def _forget_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("COLUMNS", raising=False)
     load_catalogs()
     yield
     for catalog in CATALOGS.values():
@@ -56,6 +57,17 @@ def test_a_check_of_its_own_is_one_line(tmp_path: Path) -> None:
     file = method(tmp_path, field="def __post_init__(self):\n        raise ValueError('too small')")
     said = f"plug-in {file}, line 10: ValueError: too small"
     assert said in refused("show", "method", "own-fault", "--plugin", file)
+
+
+@pytest.mark.parametrize("quiet", [("--quiet",), ()])
+def test_a_cell_that_failed_says_where_once(quiet: tuple[str, ...], tmp_path: Path) -> None:
+    file = method(tmp_path, "return {}['nope']")
+    cells = ("--no-controls", "--plugin", str(file), "--out", str(tmp_path / "out"))
+    done = call_here(*run_with(methods="own-fault"), *cells, *quiet)
+    assert done.exit_code == 1, done.output
+    (line,) = [line for line in done.output.splitlines() if "KeyError" in line]
+    assert line.startswith("failed: own-fault lag 1 seed 0" if quiet else "error     own-fault lag 1 seed 0")
+    assert line.endswith("plug-in .../own.py, line 12: KeyError: 'nope'")
 
 
 @pytest.mark.parametrize("kind", ["methods", "parts"])
@@ -123,3 +135,10 @@ def test_a_regime_that_breaks_a_promise_is_refused_before_anything_is_trained(
     flags = ("--regime", "own-fault", "--staleness", "3", "--plugin", file)
     assert said in refused("lab", "plan", *flags)
     assert said in refused("run", "--methods", "clip", *flags, "--task", "walk-eos", "--out", tmp_path / "out")
+
+
+def test_a_class_without_a_summary_says_so(tmp_path: Path) -> None:
+    file = method(tmp_path, WEIGHT)
+    file.write_text(file.read_text().replace('summary = "x"', ""))
+    assert call("show", "method", "own-fault", "--plugin", file).output.startswith("own-fault: (it has no summary)")
+    assert "(it has no summary)" in call("ls", "methods", "--plugin", file).output

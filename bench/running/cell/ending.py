@@ -23,6 +23,7 @@ from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import disk_full, is_disk_full
+from vcpo_bench.naming.plugins import fault_of_plugin
 from vcpo_bench.records import CELL_FILE, RULES_VERSION
 
 
@@ -70,7 +71,7 @@ def finish_failed(
     """
     store.check()  # without the claim, files may have gone: that is no error of the cell
     trace = "".join(traceback.format_exception(problem))
-    error = without_paths(trace + _remedy(problem, cell.config))
+    error = without_paths(trace + (_remedy(problem, cell.config) or fault_of_plugin(problem)))
     recorder, steps_done = _recorded(cell, store)
     return "error", _write(cell, store, "error", recorder, steps_done, error, "", warned)
 

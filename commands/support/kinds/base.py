@@ -68,7 +68,7 @@ class Kind(ABC):
 
 def heading(name: str, summary: str) -> list[str]:
     """First lines of a page: what the entry is."""
-    return textwrap.wrap(f"{name}: {summary}", WIDTH, subsequent_indent="  ")
+    return textwrap.wrap(f"{name}: {summary or '(it has no summary)'}", WIDTH, subsequent_indent="  ")
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -57,7 +57,7 @@ class CatalogKind(Kind):
     def _row(self, name: str) -> tuple[str, ...]:
         kind = self.catalog.get(name)
         try:
-            return (name, self.summary(kind), *self.columns(name), self.remark(name))
+            return (name, self.summary(kind) or "(it has no summary)", *self.columns(name), self.remark(name))
         except Exception as error:
             if kind.__module__.startswith("vcpo_bench."):
                 raise
