@@ -142,3 +142,22 @@ def test_a_class_without_a_summary_says_so(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace('summary = "x"', ""))
     assert call("show", "method", "own-fault", "--plugin", file).output.startswith("own-fault: (it has no summary)")
     assert "(it has no summary)" in call("ls", "methods", "--plugin", file).output
+
+
+@pytest.mark.parametrize(
+    ("trainer", "said"),
+    [
+        (
+            "trl",
+            '  from vcpo_bench.methods import load_plugin\n  load_plugin("{file}")\n  from vcpo_bench.adapters.trl',
+        ),
+        (
+            "verl",
+            "  # verl cannot load {file}: announce it in a package of yours as an entry point of the group vcpo_bench",
+        ),
+    ],
+)
+def test_a_trainer_is_told_how_to_load_it(trainer: str, said: str, tmp_path: Path) -> None:
+    file = method(tmp_path)
+    shown = call("show", "method", "own-fault", "--in", trainer, "--plugin", file)
+    assert said.format(file=file) in shown.output
