@@ -122,7 +122,7 @@ def _loading(method: Method, trainer: str) -> tuple[str, ...]:
     if files and trainer in ("trl", "skyrl"):
         return ("from vcpo_bench.methods import load_plugin", *(f'load_plugin("{file}")' for file in files))
     point = "announce it in a package of yours as an entry point of the group vcpo_bench.methods"
-    return tuple(f"# {trainer} cannot load {file}: {point}" for file in files)
+    return tuple(f"# the adapter does not load {file}: {point}" for file in files)
 
 
 def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:
