@@ -153,7 +153,7 @@ def test_a_class_without_a_summary_says_so(tmp_path: Path) -> None:
         ),
         (
             "verl",
-            "  # the adapter does not load {file}: announce it in a package of yours as an entry point of the group vcpo_bench",
+            "  # the adapter does not load {file}: announce it in a package of yours as an entry point",
         ),
     ],
 )
