@@ -14,7 +14,7 @@ from vcpo_bench.naming.grammar import first_name, read_item
 class MethodKind(CatalogKind):
     """What a method expression may begin with."""
 
-    between = ("acts",)
+    between: tuple[str, ...] = ("acts",)
     remarks = "paper"
 
     def __init__(self) -> None:
