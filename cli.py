@@ -15,6 +15,7 @@ from vcpo_bench.commands.support.streams import prepare_streams
 from vcpo_bench.commands.support.verb_group import VerbGroup
 from vcpo_bench.errors import NO_TORCH, VcpoBenchError
 from vcpo_bench.files.disk_space import is_disk_full
+from vcpo_bench.naming.plugins import fault_of_plugin
 
 MISUSED = 2
 READER_LEFT = 1
@@ -59,9 +60,13 @@ def _explained(error: Exception) -> str | None:
         return str(error)
     if is_out_of_memory(error):
         return ADVICE
+    if isinstance(error, OSError) and (error.errno == errno.EPIPE or is_disk_full(error)):
+        return None
+    if line := fault_of_plugin(error):
+        return line
     if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "safetensors"):
         return NO_TORCH
-    if not isinstance(error, OSError) or error.errno in (None, errno.EPIPE) or is_disk_full(error):
+    if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.filename is None:
         return error.strerror

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map, read_baseline
+from vcpo_bench.commands.support.options import Plugins, load_plugins
 from vcpo_bench.commands.support.outputs import check_file
 from vcpo_bench.commands.support.say import say, say_prose
 from vcpo_bench.commands.support.verb import Verb
@@ -44,6 +45,7 @@ def diagnose(
             help="Exit with 1 if a verdict is one of these: collapsed, declining, dip, stall, healthy, 'cannot tell'.",
         ),
     ] = "",
+    plugin: Plugins = None,
 ) -> None:
     """Say when and why a run collapsed, from any trainer's log.
 
@@ -69,6 +71,7 @@ def diagnose(
     if unknown := [verdict for verdict in failing if verdict not in VERDICTS]:
         raise UsageError(f"--fail-on {unknown[0]}: no such verdict; choose from {', '.join(VERDICTS)}")
     check_file("--html", html)
+    load_plugins(plugin)
     columns = parse_map(mapping)
     ours = baseline == REFERENCE
     reference = read_baseline(baseline, framework, columns) if baseline and not ours else None

@@ -20,9 +20,13 @@ def new(
 
     The generated test passes unchanged: run pytest on it, and pass the other file to any verb with --plugin.
     """
-    from vcpo_bench.commands.support.kinds.find import find_kind
+    from vcpo_bench.commands.support.kinds.find import find_kind, kinds
+    from vcpo_bench.errors import UsageError
 
     found = find_kind(kind, template=True)
+    if not found.has_template:
+        written = ", ".join(one.singular for one in kinds() if one.has_template)
+        raise UsageError(f"new {found.singular}: there is no template for it; write one of: {written}")
     file, test = found.write_new(name, folder)
     say(file)
     say(test)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.foreign_logs import CALIBRATION, FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.options import Plugins, load_plugins
 from vcpo_bench.commands.support.say import say, say_aside
 from vcpo_bench.commands.support.verb import Verb
 
@@ -34,6 +35,7 @@ def watch(
             metavar="SECONDS", min=0, help="End after so long without a new row; 0 waits forever or for the run's end."
         ),
     ] = 0.0,
+    plugin: Plugins = None,
 ) -> None:
     """Follow the log of a run and print an alarm the moment one begins.
 
@@ -49,6 +51,7 @@ def watch(
     from vcpo_bench.analysis.watching.loop import watch_log
     from vcpo_bench.commands.support.alarm_command import AlarmCommand
 
+    load_plugins(plugin)
     columns = parse_map(mapping)
     check_wanted(framework, columns)
     command, alarms = AlarmCommand(alarm_command, path), 0

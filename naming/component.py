@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar
 
 from vcpo_bench.naming.errors import ParameterError
 from vcpo_bench.naming.parameters import KEY, Parameter
+
+_NAME = r"[a-z][a-z0-9]*([-_][a-z0-9]+)*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +50,13 @@ class Component:
         """What the class lacks before objects can be made of it, as the end of a sentence; empty: nothing."""
         if any(isinstance(value, Field) for value in vars(cls).values()):
             return "is not a dataclass; write @dataclass(frozen=True, kw_only=True) above its class"
-        missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
-        return f"does not define {missing}" if missing else ""
+        if missing := ", ".join(sorted(getattr(cls, "__abstractmethods__", ()))):
+            return f"does not define {missing}"
+        bare = [one.name for one in fields(cls) if one.init and one.default is one.default_factory is MISSING]
+        if bare:
+            return f"has no default for {bare[0]}; write {bare[0]}: float = number(1.0)"
+        typed = isinstance(cls.name, str) and re.fullmatch(_NAME, cls.name)
+        return "" if typed else "has a name that cannot be typed; use lower-case words joined by '-'"
 
     def text(self) -> str:
         """Canonical spelling: the name and the settings in alphabetical order."""

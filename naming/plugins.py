@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -33,6 +34,7 @@ def load_plugin(path: str | Path) -> list[str]:
     module = _run(file)
     kinds = defined(module)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:10]
+    _FILES[digest] = file.resolve()
     added = []
     for catalog in CATALOGS.values():
         own = [kind for kind in kinds if issubclass(kind, catalog.base)]
@@ -44,8 +46,17 @@ def load_plugin(path: str | Path) -> list[str]:
     if not added:
         bases = ", ".join(name for _, catalog in sorted(CATALOGS.items()) for name in catalog.to_subclass)
         raise PluginError(f"plug-in {file} holds no named subclass of one of ours ({bases})")
-    _FILES[digest] = file.resolve()
     return added
+
+
+def fault_of_plugin(error: BaseException) -> str:
+    """Where in a plug-in file an error arose, `plug-in FILE, line N: Type: message`; empty: in none."""
+    files = {str(file) for file in _FILES.values()}
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        file = frame.f_code.co_filename
+        if file in files or (not file.startswith("<") and str(Path(file).resolve()) in files):
+            return f"plug-in {file}, line {line}: {one_line(error)}"
+    return ""
 
 
 def plugin_files(digests: str) -> tuple[Path, ...]:

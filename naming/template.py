@@ -8,14 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from vcpo_bench.naming.catalog import CATALOGS, Catalog
+from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.errors import PluginError
-
-
-def no_template(kind: str) -> PluginError:
-    """The error for a kind that has no template; it names those that have one, of the catalogs that are loaded."""
-    known = [one.kind for one in CATALOGS.values() if one.template]
-    return PluginError(f"new {kind}: there is no template for it; write one of: {', '.join(known)}")
 
 
 def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path]:
@@ -36,7 +30,7 @@ def write_new(catalog: Catalog[Any], name: str, folder: str | Path) -> list[Path
         PluginError: The name is not legal or taken, a file exists, or the kind has no template.
     """
     if not catalog.template:
-        raise no_template(catalog.kind)
+        raise PluginError(f"new {catalog.kind}: there is no template for it")
     texts = importlib.import_module(catalog.template)
     if catalog.entries.lookup(name) is not None:
         raise PluginError(f"there is a {catalog.kind} {name!r} already; choose another name")

@@ -18,6 +18,7 @@ from vcpo_bench.adapters.verl.policy_loss import HOOK as VERL
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, parse_method
 from vcpo_bench.naming.grammar import unknown_name
+from vcpo_bench.naming.plugins import plugin_files
 
 TRAINERS = ("trl", "verl", "prime-rl", "slime", "skyrl", "nemo-rl", "areal")
 HOOKS: dict[str, tuple[Hook, str]] = {
@@ -89,7 +90,7 @@ def recipe(method: Method, trainer: str, under_lag: bool = False) -> Recipe:
         against = next(_against(method, trainer), None)
     if against is not None:
         return Recipe("not possible", (f"not possible, because {against}",), "")
-    return Recipe("adapter", _adapter_lines(method, trainer), method.canonical)
+    return Recipe("adapter", (*_loading(method, trainer), *_adapter_lines(method, trainer)), method.canonical)
 
 
 def check_trainer(name: str) -> None:
@@ -113,6 +114,15 @@ def _against(method: Method, trainer: str) -> Iterator[str]:
         yield "there is no adapter for this trainer, and no setting of its own was shown to be this method"
     if trainer == "verl" and locality.acts_on_gradient:
         yield "it compares whole gradients, which verl shards"
+
+
+def _loading(method: Method, trainer: str) -> tuple[str, ...]:
+    """What makes the plug-in files of a method known there; nothing for what ships."""
+    files = plugin_files(method.plugins)
+    if files and trainer in ("trl", "skyrl"):
+        return ("from vcpo_bench.methods import load_plugin", *(f'load_plugin("{file}")' for file in files))
+    point = "announce it in a package of yours as an entry point of the group vcpo_bench.methods"
+    return tuple(f"# the adapter does not load {file}: {point}" for file in files)
 
 
 def _adapter_lines(method: Method, trainer: str) -> tuple[str, ...]:

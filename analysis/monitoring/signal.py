@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component, parameters
+from vcpo_bench.records.steps import DIAGNOSTICS
 
 Array = NDArray[np.float64]
 Role = Literal["weights", "gradient", "policy", "reward", "circumstance"]
@@ -71,11 +73,21 @@ class Signal(Component, ABC):
 
         Args:
             steps: The updates of one run in order, columns of `records.steps.STEPS`.
+
+        Raises:
+            UsageError: The formula returns something else than one number for each update.
         """
         if any(name not in steps for name in self.columns):
             return np.full(len(steps), np.nan)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            values = np.asarray(self.formula(steps), dtype=np.float64)
+            made = self.formula(steps)
+        try:
+            values = np.asarray(made, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UsageError(f"signal {self.name}: its formula returned {_kind_of(made)}, not numbers") from None
+        wanted = [list(np.shape(steps[name])) for name in self.columns[:1]]
+        if wanted not in ([], [list(values.shape)]):
+            raise UsageError(f"signal {self.name}: its formula returned {_kind_of(made)}, not {wanted[0]} numbers")
         return np.where(np.isfinite(values), values, np.nan)
 
     @classmethod
@@ -84,8 +96,15 @@ class Signal(Component, ABC):
         absent = [name for name in ("role", "columns") if not hasattr(cls, name)]
         if absent:
             return f"does not say its {absent[0]}"
-        with_parameters = "has parameters; fix their values, or write one signal for each" if parameters(cls) else ""
-        return super().unfinished() or with_parameters
+        if problem := super().unfinished():
+            return problem
+        if parameters(cls):
+            return "has parameters; fix their values, or write one signal for each"
+        if cls.role not in get_args(Role):
+            return f"has the role {cls.role!r}; use one of {', '.join(get_args(Role))}"
+        if unknown := [name for name in cls.columns if name not in DIAGNOSTICS]:
+            return f"reads {unknown[0]!r}, which is no column; docs/columns.md lists them"
+        return ""
 
 
 def signal(role: Role, *, name: str = "", memory: int | None = 1) -> Callable[[Callable[..., Array]], type[Signal]]:
@@ -133,6 +152,11 @@ def all_signals() -> dict[str, Signal]:
     roles = get_args(Role)
     ordered = sorted(SIGNALS.kinds.values(), key=lambda kind: (kind.name != PRIMARY, roles.index(kind.role), kind.name))
     return {kind.name: kind() for kind in ordered}
+
+
+def _kind_of(made: object) -> str:
+    """What a formula returned, in words."""
+    return str(list(made.shape)) if isinstance(made, np.ndarray) else type(made).__name__
 
 
 def column(steps: Updates, name: str) -> Array:

@@ -12,8 +12,11 @@ from vcpo_bench.bench.cells.config import CellConfig, plugins_of
 from vcpo_bench.bench.cells.grid_spec import GridSpec
 from vcpo_bench.bench.policies.catalog import check_distributions
 from vcpo_bench.bench.regimes import CellShape, Regime, check_method
+from vcpo_bench.bench.regimes.checks import check_regime
+from vcpo_bench.bench.regimes.plan import BrokenPromiseError
 from vcpo_bench.bench.tasks import token_task
 from vcpo_bench.bench.tasks.catalog import check_turns
+from vcpo_bench.bench.tasks.checks import check_task
 from vcpo_bench.errors import UsageError
 from vcpo_bench.methods import Method, method_names, parse_method
 
@@ -66,8 +69,8 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
         vcpo_bench.methods.ExpressionError: A method expression cannot be read.
     """
     spec.check()
-    if spec.start:
-        _check_start(spec)
+    _check_tasks(spec)
+    _check_regimes(spec)
     shared = spec.shared()
     methods = list({method.canonical: method for method in _named_methods(spec, shared)}.values())
     planned: dict[str, PlannedCell] = {}
@@ -78,12 +81,26 @@ def plan_grid(spec: GridSpec) -> list[PlannedCell]:
     return sorted(planned.values(), key=lambda cell: -cell.cost)
 
 
-def _check_start(spec: GridSpec) -> None:
-    """Raises `UsageError` where `--start` is no start of one of the tasks."""
-    from vcpo_bench.bench.policies.warm_start import read_warm_start
+def _check_tasks(spec: GridSpec) -> None:
+    """Raises `UsageError` where a task of a plug-in breaks a promise, or `--start` is no start of one of the tasks."""
+    for task in () if spec.model else map(token_task, spec.tasks):
+        if task.source:
+            check_task(task)
+        if spec.start:
+            from vcpo_bench.bench.policies.warm_start import read_warm_start
 
-    for text in spec.tasks:
-        read_warm_start(token_task(text), spec.start, spec.parts.policy)
+            read_warm_start(task, spec.start, spec.parts.policy)
+
+
+def _check_regimes(spec: GridSpec) -> None:
+    """Raises `UsageError` where a regime of a plug-in breaks a promise at one of the lags."""
+    sizes, tokens = spec.settings, max((spec.task(text)[1] for text in spec.tasks), default=1)
+    for regime, lag in itertools.product(spec.parsed_regimes, spec.staleness):
+        if regime.source:
+            try:
+                check_regime(regime, lag, CellShape(0, sizes.prompts, sizes.responses, tokens), sizes.steps)
+            except BrokenPromiseError as broken:
+                raise UsageError(f"--regime {regime.text()} at lag {lag}: {broken}") from None
 
 
 def skipped_methods(spec: GridSpec) -> list[str]:

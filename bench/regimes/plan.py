@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ def plan(schedule: StalenessSchedule, updates: int) -> Iterator[PlannedUpdate]:
     """Run a planned schedule without sampling or training.
 
     Raises:
-        AssertionError: The schedule breaks a promise: a token is sampled twice or never, an update is not full, its
+        BrokenPromiseError: The schedule breaks a promise: a token is sampled twice or never, an update is not full, its
             lag is above the bound, a batch is used that was not admitted or was evicted, or too many are held.
     """
     held: dict[int, Versions] = {}
@@ -67,19 +67,25 @@ def plan(schedule: StalenessSchedule, updates: int) -> Iterator[PlannedUpdate]:
             evicted.add(batch)
 
 
+class BrokenPromiseError(AssertionError):
+    """A schedule does not do what every schedule promises."""
+
+
 def promise(kept: bool, text: str) -> None:
     """Raise what breaks a promise of a schedule.
 
     Raises:
-        AssertionError: The promise is not kept.
+        BrokenPromiseError: The promise is not kept.
     """
     if not kept:
-        raise AssertionError(text)
+        raise BrokenPromiseError(text)
 
 
 def _sample(schedule: StalenessSchedule, update: int, held: dict[int, Versions], evicted: set[int]) -> None:
     """Carry out the orders before an update."""
-    for order in schedule.admit(update):
+    orders = schedule.admit(update)
+    promise(isinstance(orders, Iterable), f"update {update}: admit returned {type(orders).__name__}, not orders")
+    for order in orders:
         if order.start == 0 and order.batch not in held:
             promise(order.batch not in evicted, f"update {update} admits batch {order.batch}, which was evicted")
             shape = (schedule.groups(order.batch), schedule.shape.responses, 2)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
 from vcpo_bench.bench.regimes.service_times import TwoStations
+from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.catalog import Catalog
 from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.errors import ParameterError
@@ -132,9 +133,12 @@ class Regime(Component, ABC):
             shape: Sizes and seed of the cell.
 
         Raises:
-            UsageError: The options do not fit the lag or the sizes.
+            UsageError: The options do not fit the lag or the sizes, or what is built is no schedule.
         """
-        return self.at(staleness).build(staleness, shape)
+        made = self.at(staleness).build(staleness, shape)
+        if not isinstance(made, StalenessSchedule):
+            raise UsageError(f"regime {self.name}: build returned {type(made).__name__}, not a StalenessSchedule")
+        return made
 
     @abstractmethod
     def build(self, staleness: int, shape: CellShape) -> StalenessSchedule:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from vcpo_bench.bench.regimes.asynchronous import AsyncSchedule
 from vcpo_bench.bench.regimes.base import CellShape, StalenessSchedule
-from vcpo_bench.bench.regimes.plan import PlannedUpdate, draw, plan, summary
+from vcpo_bench.bench.regimes.plan import BrokenPromiseError, PlannedUpdate, draw, plan, summary
 from vcpo_bench.bench.regimes.regime import REGIMES, Regime
 from vcpo_bench.bench.regimes.service_times import ServiceTimes
 from vcpo_bench.bench.regimes.virtual_clock import ClockStep, VirtualClock, full_length
@@ -40,13 +40,16 @@ def planned_updates(regime: str, staleness: int, updates: int, seed: int) -> lis
     """What each update will consume, for the default sizes of a cell.
 
     Raises:
-        UsageError: The regime cannot be read, does not fit the lag, or is decided by a real clock.
+        UsageError: The regime cannot be read, does not fit the lag, is decided by a real clock, or breaks a promise.
     """
     parsed = REGIMES.parse(regime)
     schedule = parsed.schedule(staleness, CellShape(seed, PROMPTS, RESPONSES, TOKENS))
-    if parsed.asynchronous:
-        return list(_realized(schedule, parsed, updates))
-    return list(plan(schedule, schedule.updates(updates)))
+    try:
+        if parsed.asynchronous:
+            return list(_realized(schedule, parsed, updates))
+        return list(plan(schedule, schedule.updates(updates)))
+    except BrokenPromiseError as broken:
+        raise UsageError(f"--regime {parsed.text()}: {broken}") from None
 
 
 def _realized(schedule: StalenessSchedule, regime: Regime, updates: int) -> Iterator[PlannedUpdate]:

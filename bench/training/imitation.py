@@ -15,6 +15,7 @@ from vcpo_bench.bench.policies.draw import Draw
 from vcpo_bench.bench.policies.warm_start import TINY, WarmStart, save_warm_start
 from vcpo_bench.bench.streams import uniforms
 from vcpo_bench.bench.tasks import Task, TokenTask, token_task
+from vcpo_bench.bench.tasks.checks import check_task
 from vcpo_bench.bench.training.evaluation import evaluate
 from vcpo_bench.bench.training.imitation_state import WarmupState
 from vcpo_bench.bench.trajectories import Responses
@@ -139,7 +140,9 @@ def warmup_command(task: str, out: Path | None = None, seed: int = 0, kind: str 
     Raises:
         UsageError: The task or the policy is unknown, the task is not learned, or the file cannot be written.
     """
-    start = warm_up(token_task(task), seed, POLICIES.parse(kind))
+    learned = token_task(task)
+    check_task(learned, demonstrations=True)
+    start = warm_up(learned, seed, POLICIES.parse(kind))
     path = out or Path(f"{start.task}.safetensors")
     save_warm_start(start, path)
     return start, path

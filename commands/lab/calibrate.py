@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vcpo_bench.commands.support.foreign_logs import FRAMEWORK, MAP, parse_map
+from vcpo_bench.commands.support.options import Plugins, load_plugins
 from vcpo_bench.commands.support.outputs import check_file, check_folder
 from vcpo_bench.commands.support.say import say
 from vcpo_bench.commands.support.verb import Verb
@@ -36,6 +37,7 @@ def calibrate(
     ] = None,
     framework: Annotated[str, FRAMEWORK] = "auto",
     mapping: Annotated[str, MAP] = "",
+    plugin: Plugins = None,
 ) -> None:
     """Tune the alarms on finished runs and measure their error rates.
 
@@ -56,6 +58,7 @@ def calibrate(
 
     check_file("--out", out)
     check_folder("--tables", tables)
+    load_plugins(plugin)
     called = name or ", ".join(path.name for path in paths)
     ours = [(path / CELLS).is_dir() for path in paths]
     if any(ours) and not all(ours):

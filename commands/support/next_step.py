@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def say_what_next(out: Path, results: Results, board: pd.DataFrame, quiet: bool) -> None:
     """Say what came out, and name the files and the next command."""
+    from vcpo_bench.analysis.wording import counted
     from vcpo_bench.reports.outcome import collapsed, highest
 
     if quiet:
@@ -23,7 +24,7 @@ def say_what_next(out: Path, results: Results, board: pd.DataFrame, quiet: bool)
     for line in (*(_decided(results) or highest(board)), *collapsed(board)):
         say_aside(line)
     cells = sum(not path.name.startswith(".") for path in (out / "cells").glob("*"))
-    say_aside(f"written: {out / 'scoreboard.csv'} and {cells} folders in {out / 'cells'}")
+    say_aside(f"written: {out / 'scoreboard.csv'} and {counted(cells, 'folder')} in {out / 'cells'}")
     say_aside(f"next: vcpo-bench report {shlex.quote(str(out))}")
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from vcpo_bench.commands.support.say import say, say_aside
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from vcpo_bench.bench.cells.grid import PlannedCell
     from vcpo_bench.bench.cells.grid_spec import GridSpec
     from vcpo_bench.bench.outside.trackers.catalog import Tracker
@@ -251,8 +253,19 @@ def _train(run: PlannedRun, starts: list[str], quiet: bool, as_json: bool) -> in
     finally:
         view.close()
     if any((out / CELLS).glob(f"*/{CELL_FILE}")):  # none has ended where every job was canceled
-        say_what_next(out, *show_scoreboard(out, as_json), quiet or as_json)
+        shown = show_scoreboard(out, as_json)
+        say_what_next(out, *shown, quiet or as_json)
+        if failed and (quiet or as_json):  # else the view has said so
+            _say_why(run, shown[0].cells)
     return failed
+
+
+def _say_why(run: PlannedRun, ended: pd.DataFrame) -> None:
+    """Print why each cell of a run failed."""
+    labels = {cell.key: cell.config.label for cell in run.cells}
+    for key, reason in ended.loc[ended["status"] == "error", ["key", "reason"]].itertuples(index=False):
+        if key in labels:
+            say_aside(f"failed: {labels[key]}: {reason}")
 
 
 def _warn(texts: Iterable[str]) -> None:

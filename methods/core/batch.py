@@ -148,7 +148,7 @@ class Batch:
         else:
             fits = dtype in (torch.int64, torch.int32)
         if not fits:
-            raise BatchError(f"{name} is {dtype}; expected a {kind} tensor")
+            raise BatchError(f"{name} is {dtype}; expected a tensor of type {kind}")
         if value.device != self.logp.device:
             raise BatchError(f"{name} is on {value.device} but logp is on {self.logp.device}")
 

@@ -1,9 +1,10 @@
 """The common root of methods and parts: what `naming` knows of every component, and what only these have."""
 
 from abc import ABC
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import ClassVar
 
+from vcpo_bench.methods.core.batch import Batch
 from vcpo_bench.methods.core.reach import Reach, Scope
 from vcpo_bench.naming.component import Component
 from vcpo_bench.naming.parameters import KEY
@@ -49,7 +50,13 @@ class MethodComponent(Component, ABC):
     def unfinished(cls) -> str:
         """What the class lacks, as the end of a sentence; empty: nothing."""
         unknown = "" if cls.slot in SLOTS else f"has the slot {cls.slot!r}; use one of {', '.join(SLOTS)}"
-        return super().unfinished() or unknown or cls._plain_field()
+        return super().unfinished() or unknown or cls._plain_field() or cls._unknown_need()
+
+    @classmethod
+    def _unknown_need(cls) -> str:
+        known = [one.name for one in fields(Batch) if one.default is not MISSING or one.name == "state"]
+        unknown = sorted(cls().needs.difference(known))
+        return f"needs {unknown[0]!r}, which no batch has; use some of {', '.join(known)}" if unknown else ""
 
     @classmethod
     def _plain_field(cls) -> str:

@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from vcpo_bench.analysis.wording import counted
 from vcpo_bench.progress import GridObserver
 from vcpo_bench.reports.formatting import duration
 from vcpo_bench.reports.terminal.progress import FAILED, GridProgress
@@ -55,7 +56,7 @@ class PlainView(_View):
     def begin(self, cells: Sequence[tuple[str, str]], already_done: int) -> None:
         """Print how many cells there are to run."""
         self._state.begin(cells, already_done)
-        self._line(f"{len(cells)} cells to run" + (f", {already_done} already done" if already_done else ""))
+        self._line(f"{counted(len(cells), 'cell')} to run" + (f", {already_done} already done" if already_done else ""))
 
     def started(self, key: str, label: str, steps: int) -> None:
         """Print that a cell has started."""

@@ -9,10 +9,9 @@ import pytest
 from command_line import RUN, call, call_here, refused
 from patience import within
 
-from vcpo_bench.commands.support.kinds.find import find_kind, kinds, load_catalogs
+from vcpo_bench.commands.support.kinds.find import find_kind, kinds
 from vcpo_bench.naming.catalog import CATALOGS
 
-load_catalogs()
 BEGUN = {kind: f"written-{kind}" for kind in ("method", "task", "regime", "signal")}
 """Names that nobody gives to something of his own, as the `my-method` of the docs."""
 
@@ -77,6 +76,13 @@ def test_a_kind_without_a_template_is_one_line(kind: str, tmp_path: Path) -> Non
     assert sorted(said.strip().split(", ")) == begun
     assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kinds_with_a_template_are_named_before_anything_is_loaded(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "vcpo_bench", "new", "part", "mine"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=within(60))
+    assert done.returncode == 2
+    assert done.stderr.endswith("write one of: method, task, regime, signal\n")
 
 
 def test_a_new_method_trains_and_an_edited_one_is_another(tmp_path: Path) -> None:

@@ -34,3 +34,4 @@ def test_of_one_method_the_reward_is_said(
 ) -> None:
     lines = said(make_results(tmp_path, ("vcpo",), (16,), (0,), 30, controls=False), capsys)
     assert lines[0].startswith("chain, highest final reward: vcpo ")
+    assert any(" and 1 folder in " in line for line in lines)

@@ -76,6 +76,8 @@ def test_files_of_one_name_in_two_folders_do_not_meet(dishes: Catalog[Dish], tmp
         ("def broken(:", "SyntaxError"),
         ("x = 1", r"holds no named subclass of one of ours \(.*Dish.*\)"),
         (STEW.replace('"stew"', '"soup"'), "defines the dish 'soup', which kitchen already does"),
+        (STEW.replace('"stew"', "7"), "the dish 7 has a name that cannot be typed; use lower-case words joined by '-'"),
+        (STEW.replace('"stew"', '"My Stew+(x)"'), r"the dish 'My Stew\+\(x\)' has a name that cannot be typed"),
         (STEW.replace("@dataclass(frozen=True, kw_only=True)", ""), "is not a dataclass; write @dataclass"),
         (
             f"{STEW.replace('(Dish)', '(Dish, ABC)')}    @abstractmethod\n    def serve(self) -> str: ...\n",

@@ -23,6 +23,7 @@ from vcpo_bench.errors import DamagedResultError
 from vcpo_bench.files.checksums import write_sealed
 from vcpo_bench.files.claims import ClaimHistory, ClaimLostError
 from vcpo_bench.files.disk_space import full_disks_named
+from vcpo_bench.naming.plugins import fault_of_plugin
 from vcpo_bench.records import CELL_FILE, RULES_VERSION, STEPS_FILE
 
 
@@ -68,7 +69,7 @@ def finish_failed(
     """
     store.check()  # without the claim, files may have gone: that is no error of the cell
     trace = "".join(traceback.format_exception(problem))
-    error = without_paths(trace + _remedy(problem, cell.config))
+    error = without_paths(trace + (_remedy(problem, cell.config) or fault_of_plugin(problem)))
     reason = error.strip().splitlines()[-1]
     _write(cell, store, *_recorded(cell, store), "error", reason, error, warnings=list(warned))
     return "error", reason

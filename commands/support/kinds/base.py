@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import unknown_name
-from vcpo_bench.naming.template import no_template
 
 WIDTH = 80
 """Columns of a page."""
@@ -55,7 +54,7 @@ class Kind(ABC):
         Raises:
             UsageError: The name cannot be used, a file exists, or there is no template for this kind.
         """
-        raise no_template(self.singular)
+        raise UsageError(f"new {self.singular}: there is no template for it")
 
     @property
     def has_template(self) -> bool:
@@ -69,7 +68,7 @@ class Kind(ABC):
 
 def heading(name: str, summary: str) -> list[str]:
     """First lines of a page: what the entry is."""
-    return textwrap.wrap(f"{name}: {summary}", WIDTH, subsequent_indent="  ")
+    return textwrap.wrap(f"{name}: {summary or '(it has no summary)'}", WIDTH, subsequent_indent="  ")
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:

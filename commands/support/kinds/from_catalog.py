@@ -10,7 +10,9 @@ from typing import Any
 from vcpo_bench.commands.support.kinds.base import Kind, Listing, facts, heading
 from vcpo_bench.naming.catalog import CATALOGS, Catalog
 from vcpo_bench.naming.component import Component, parameters
+from vcpo_bench.naming.entries import one_line
 from vcpo_bench.naming.grammar import first_name
+from vcpo_bench.naming.plugins import fault_of_plugin
 
 
 class CatalogKind(Kind):
@@ -42,16 +44,34 @@ class CatalogKind(Kind):
         """Name, summary and parameters with their defaults; parameters that every entry has stand in the note."""
         base = self.catalog.base
         common = _defaults(base, base.common)
-        rows = [(name, self.summary(self.catalog.get(name)), self.remark(name)) for name in self.names()]
-        rows += [(plugin.name, f"BROKEN: {plugin.error}", plugin.origin) for plugin in self.catalog.broken]
+        rows = [self._row(name) for name in self.names()]
+        rows += [self._broken(plugin.name, plugin.error, plugin.origin) for plugin in self.catalog.broken]
         note = f"Every {self.singular} also takes: {common}" if common else ""
-        return Listing((self.singular, "what it is", self.remarks), rows, note)
+        return Listing((self.singular, "what it is", *self.between, self.remarks), rows, note)
 
+    between: tuple[str, ...] = ()
+    """Headings of columns between what an entry is and the last one."""
     remarks = "parameters"
-    """Heading of the third column."""
+    """Heading of the last column."""
+
+    def _row(self, name: str) -> tuple[str, ...]:
+        kind = self.catalog.get(name)
+        try:
+            return (name, self.summary(kind) or "(it has no summary)", *self.columns(name), self.remark(name))
+        except Exception as error:
+            if kind.__module__.startswith("vcpo_bench."):
+                raise
+            return self._broken(name, fault_of_plugin(error) or one_line(error), self.catalog.origin(name))
+
+    def _broken(self, name: str, error: str, origin: str) -> tuple[str, ...]:
+        return (name, f"BROKEN: {error}", *("-" for _ in self.between), origin)
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """What stands under `between` for an entry."""
+        return ()
 
     def remark(self, name: str) -> str:
-        """The third column of an entry."""
+        """The last column of an entry."""
         kind = self.catalog.get(name)
         return _defaults(kind, [each for each in parameters(kind) if each not in kind.common]) or "-"
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 from typing import Any
 
-from vcpo_bench.commands.support.kinds.base import Listing, facts, heading
+from vcpo_bench.commands.support.kinds.base import facts, heading
 from vcpo_bench.commands.support.kinds.from_catalog import CatalogKind, shown_parameters
 from vcpo_bench.errors import UsageError
 from vcpo_bench.naming.grammar import first_name, read_item
-from vcpo_bench.naming.template import no_template
 
 
 class MethodKind(CatalogKind):
     """What a method expression may begin with."""
 
+    between: tuple[str, ...] = ("acts",)
     remarks = "paper"
 
     def __init__(self) -> None:
         super().__init__("method", "methods", "vcpo_bench.methods", template=True)
 
-    def listing(self) -> Listing:
-        """Name, summary, where it acts, and paper."""
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Where it acts."""
         from vcpo_bench.methods import geometry_text
 
-        listing = super().listing()
-        known = set(self.names())
-        rows = [(*row[:2], geometry_text(row[0]) if row[0] in known else "-", row[2]) for row in listing.rows]
-        return Listing((*listing.columns[:2], "acts", listing.columns[2]), rows, listing.note)
+        return (geometry_text(name),)
 
     def remark(self, name: str) -> str:
         """The paper."""
@@ -59,21 +56,25 @@ class MethodKind(CatalogKind):
         lines += facts([("acts", str(geometry_of(drawn)) if drawn else "")])
         if drawn:
             title = "  coefficient c of a token against its ratio (+: A > 0; -: |c|, A < 0; *: both)"
-            lines += ["", title, *draw_curve(coefficient_curve(drawn))]
+            curve = coefficient_curve(drawn)
+            if any(map(math.isnan, (*curve.positive, *curve.negative))):
+                return [*lines, *facts([("c", "is NaN at some ratios between e^-3 and e^3: no curve is drawn")])]
+            lines += ["", title, *draw_curve(curve)]
         return lines
 
 
 class PartKind(MethodKind):
     """What can be added to a method with `+`."""
 
+    between = ()
     remarks = "slot"
 
     def __init__(self) -> None:
         CatalogKind.__init__(self, "part", "parts", "vcpo_bench.methods", catalog="method")
 
-    def listing(self) -> Listing:
-        """Name, summary and slot."""
-        return CatalogKind.listing(self)
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Nothing between what it is and its slot."""
+        return ()
 
     def names(self) -> list[str]:
         """Names in alphabetical order."""
@@ -90,10 +91,6 @@ class PartKind(MethodKind):
     def one(self, text: str) -> Any:
         """The part of an expression."""
         return self.catalog.build(text, read_item(text))
-
-    def write_new(self, name: str, folder: Path) -> list[Path]:
-        """There is no template for a part."""
-        raise no_template(self.singular)
 
 
 def _paper(kind: Any) -> str:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, get_args
 
@@ -15,6 +16,7 @@ from vcpo_bench.analysis.monitoring.signal import PRIMARY, Array, Role, Signal, 
 from vcpo_bench.analysis.monitoring.signals.policy import BEGINNING
 from vcpo_bench.analysis.monitoring.signals.weights import CAP
 from vcpo_bench.analysis.monitoring.trailing import HISTORY, REWARD_WINDOW, kendall_trend
+from vcpo_bench.errors import UsageError
 from vcpo_bench.records.steps import DIAGNOSTICS
 
 SIGNALS = all_signals()
@@ -225,7 +227,27 @@ class _NoColumns(Signal):
         (type("A", (Signal,), {"columns": ()}), "does not say its role"),
         (_NoColumns, "does not say its columns"),
         (type("B", (_NoColumns,), {"columns": ()}), "does not define formula"),
+        (signal("weight", name="c")(lambda ess_ratio: ess_ratio), "has the role 'weight'; use one of weights, "),  # type: ignore[arg-type]
+        (
+            signal("weights", name="d")(lambda max_log_weight: max_log_weight),
+            "reads 'max_log_weight', which is no column; docs/columns.md lists them",
+        ),
     ],
 )
 def test_a_signal_that_is_not_finished_says_what_it_lacks(kind: type[Signal], lack: str) -> None:
-    assert kind.unfinished() == lack
+    assert kind.unfinished().startswith(lack)
+
+
+@pytest.mark.parametrize(
+    ("formula", "returned"),
+    [
+        (lambda ess_ratio: ess_ratio.mean(), "float64, not [3] numbers"),
+        (lambda ess_ratio: ess_ratio[1:], "[2], not [3] numbers"),
+        (lambda ess_ratio: None, "NoneType, not [3] numbers"),
+        (lambda ess_ratio: ["a"] * 3, "list, not numbers"),
+    ],
+)
+def test_a_formula_that_returns_something_else_is_refused(formula: Callable[..., Array], returned: str) -> None:
+    made = signal("weights", name="own")(formula)()
+    with pytest.raises(UsageError, match=re.escape(f"signal own: its formula returned {returned}")):
+        made.of(pd.DataFrame({"ess_ratio": [0.5, 0.25, 0.125]}))

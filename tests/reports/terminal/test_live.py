@@ -117,6 +117,12 @@ def test_plain_view_writes_a_line_per_event_and_the_overall_state_now_and_then()
     assert lines[-1].startswith("2 of 4 cells done, 1 failed, 1 waiting")
 
 
+def test_one_cell_is_not_called_cells() -> None:
+    target = console()
+    PlainView(target).begin(CELLS[:1], already_done=0)
+    assert text_of(target).splitlines() == ["1 cell to run"]
+
+
 def test_live_view_shows_the_running_cells_and_leaves_failures_behind() -> None:
     target, clock = console(terminal=True), Clock()
     view = LiveView(target, clock)
