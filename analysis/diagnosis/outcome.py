@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import CollapseRule, CollapseVerdict, judge
-from vcpo_bench.analysis.diagnosis.decline import find_decline
+from vcpo_bench.analysis.diagnosis.decline import LOST, WINDOW, find_decline
 from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome, Verdict
 from vcpo_bench.analysis.diagnosis.hard_evidence import HardEvidence, hard_evidence
 from vcpo_bench.analysis.diagnosis.small_batch import (
@@ -79,9 +79,29 @@ def _of_the_whole(run: LoggedRun) -> Outcome:
             continue
         outcome = _of_series(run, series, averaged=column == "reward")
         if isinstance(outcome, Outcome):
-            return outcome
+            between = _between_evaluations(run) if column == "eval_reward" and outcome.verdict not in FELL else None
+            return between or outcome
         reasons.append(outcome)
     return Outcome("cannot tell", float("nan"), float("nan"), "", "; ".join(reasons) + ".", "")
+
+
+def _between_evaluations(run: LoggedRun) -> Outcome | None:
+    """The fall of the training reward that sparser evaluations agree with and cannot show; None where there is none.
+
+    They agree where they lost half of what a decline must lose. Training reward alone also falls when prompts become
+    harder.
+    """
+    series, scores = run.series.get("reward"), to_unit(run.series["eval_reward"].finite[1])[0]
+    if series is None or scores is None or run.framework == OWN or scores.size >= _points(series, True)[1].size:
+        return None
+    outcome = _of_series(run, series, averaged=True)
+    if not isinstance(outcome, Outcome) or outcome.verdict not in FELL:
+        return None
+    means = np.convolve(scores, np.full(WINDOW, 1 / WINDOW), mode="valid")
+    if means[-1] > (1 - LOST / 2) * means.max():
+        return None
+    few = f"The evaluations, {counted(scores.size, 'point')}, fell with it and are too few to judge."
+    return replace(outcome, reason=f"{outcome.reason} {few}")
 
 
 def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
