@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.diagnosis.causes.weights import ZERO, anchor_moved
 from vcpo_bench.analysis.diagnosis.departures import start_size
 from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome
 from vcpo_bench.analysis.logs.run import LoggedRun
 
 _ROWS = 5
-_ZERO = 1e-6
 _LAG = ("lag_max", "lag_mean")
 
 
@@ -34,7 +34,7 @@ def _values(run: LoggedRun, column: str) -> NDArray[np.float64]:
 def _always(run: LoggedRun, column: str, value: float) -> bool:
     """Whether a column has this value in all of its rows, and enough of them."""
     values = _values(run, column)
-    return values.size >= _ROWS and bool(np.abs(values - value).max() <= _ZERO)
+    return values.size >= _ROWS and bool(np.abs(values - value).max() <= ZERO)
 
 
 def _zero_loss(run: LoggedRun) -> str:
@@ -67,14 +67,15 @@ def _idle_correction(run: LoggedRun) -> str:
 
 def _silent_clip(run: LoggedRun) -> str:
     silent = [run.series[one].logged_as[0] for one in ("kl_anchor", "share_clipped") if _always(run, one, 0)]
-    if not silent:
+    if not silent or anchor_moved(run):
         return ""
     lag = _values(run, "lag_mean")
     old = lag.size >= _ROWS and float(np.median(lag)) >= 1
     but = f" The data are {np.median(lag):.3g} versions old, and clipping never acts on that." if old else ""
+    loss = "" if "kl_anchor" in run.series else " A loss that never clips, such as SAPO, is logged so as well."
     return (
         f"Why is {' and '.join(silent)} always 0? By construction: with one optimizer update per batch the anchor "
-        f"of the ratio is the policy itself, in healthy runs too.{but}"
+        f"of the ratio is the policy itself, in healthy runs too.{loss}{but}"
     )
 
 

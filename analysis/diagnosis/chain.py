@@ -10,14 +10,14 @@ from vcpo_bench.analysis.logs.run import PART
 
 _MOST = 4
 """Signs before the fall that are named."""
-_STATES = ("silent anchor",)
+STATES = ("silent anchor",)
 """Causes that hold all along and begin nowhere."""
 _FALL = {"reward": "reward down", "eval_reward": "evaluation reward down"}
 
 
 def find_chain(outcome: Outcome, causes: Sequence[Cause]) -> tuple[Link, ...]:
     """The signs of the probable causes up to the fall, the earliest first, then the fall; empty without such causes."""
-    probable = [one for one in causes if one.standing == "probable" and one.name not in _STATES]
+    probable = [one for one in causes if one.standing == "probable" and one.name not in STATES]
     latest = math.inf if math.isnan(outcome.onset) else outcome.onset + max(outcome.resolution, 0.0)
     first: dict[str, float] = {}
     fell = outcome.verdict in FELL and _fall(outcome, probable)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vcpo_bench.analysis.diagnosis.small_batch import wander
+
 Array = NDArray[np.float64]
 
 WINDOW = 3
@@ -54,7 +56,7 @@ def find_decline(steps: Array, values: Array) -> Decline | None:
     noise = float(np.std(np.diff(values))) / np.sqrt(2 * WINDOW)
     top = int(np.argmax(means))
     best, end = float(means[top]), float(means[-1])
-    if best <= 0 or best - end < max(LOST * best, NOISES * np.sqrt(2) * noise):
+    if best <= 0 or best - end < max(LOST * best, NOISES * np.sqrt(2) * max(noise, wander(values))):
         return None
     above = np.flatnonzero(means >= (best + end) / 2)
     onset = float(steps[min(int(above[-1]) + WINDOW - 1, steps.size - 1)])

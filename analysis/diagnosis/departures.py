@@ -38,6 +38,7 @@ MOST_POINTS = 3000
 NOT_SIGNALS = frozenset({"reward", "eval_reward", "lr", "seconds", "queued", "loss", "length_max"})
 """The outcome, and what says nothing about health by itself."""
 _MAD_TO_STD = 1.4826
+_MOST_BENDS = 200
 
 
 def find_departures(run: LoggedRun) -> tuple[Departure, ...]:
@@ -59,7 +60,8 @@ def departure(series: Series) -> Departure | None:
     if (at := _left_start(values, series)) is not None:
         drifts = series.column.name in DRIFTING
         before = values[max(0, at - HISTORY) : at] if drifts else values[: start_size(values.size)]
-        known.append((_began(values, at, before), at))
+        began = _began(values, at, before)
+        known.append((began if drifts else max(began, _bend(values[: at + PERSISTENCE], began, at)), at))
     if not known:
         return None
     began, at = min(known)
@@ -112,6 +114,21 @@ def _began(values: Array, at: int, before: Array) -> int:
     share = values[:at] / middle
     still = np.flatnonzero(share < BEGINS if values[at] > middle else share > 1 / BEGINS)
     return int(still[-1]) + 1 if still.size else at
+
+
+def _bend(values: Array, first: int, at: int) -> int:
+    """Where in between a curve that drifted turned to what shows at a point: the bend of the best two straight lines.
+
+    A signal that slowly leaves its start, as entropy does in healthy runs, has not begun to fail there.
+    """
+    if at - first < SHORTEST_HISTORY:
+        return first
+    curve = np.log(values) if values.min() > 0 else values
+    x = np.arange(values.size, dtype=np.float64)
+    places = np.unique(np.linspace(first, at, _MOST_BENDS).astype(int))
+    lines = [np.column_stack([np.ones(x.size), x, np.maximum(x - place, 0)]) for place in places]
+    left = [float(np.sum((curve - line @ np.linalg.lstsq(line, curve)[0]) ** 2)) for line in lines]
+    return int(places[int(np.argmin(left))])
 
 
 def _changed_by_factor(values: Array, start: Array) -> NDArray[np.bool_]:

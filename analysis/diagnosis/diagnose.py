@@ -21,7 +21,7 @@ from vcpo_bench.analysis.diagnosis.causes.weights import (
     silent_anchor,
     support_lost_at,
 )
-from vcpo_bench.analysis.diagnosis.chain import find_chain
+from vcpo_bench.analysis.diagnosis.chain import STATES, find_chain
 from vcpo_bench.analysis.diagnosis.departures import DISTANCE, NOT_SIGNALS, PERSISTENCE, find_departures, thinned
 from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, PART_LOST, Cause, Diagnosis, Outcome, Unseen
 from vcpo_bench.analysis.diagnosis.outcome import blind, read_outcome
@@ -94,12 +94,16 @@ def diagnose(
     )
 
 
-def _rank(cause: Cause, outcome: Outcome) -> tuple[bool, bool, float]:
-    """The probable first, by when they began; numbers that are not finite explain what began with them."""
+def _rank(cause: Cause, outcome: Outcome) -> tuple[bool, bool, bool, float]:
+    """The probable first, by when they began; numbers that are not finite explain what began with them.
+
+    What held all along changed nothing, so it explains a fall less than anything that moved.
+    """
     broken = any(sign == NOT_FINITE for _, sign in cause.signs) and math.isfinite(outcome.resolution)
     return (
         cause.standing != "probable",
         cause.name not in DECISIVE,
+        cause.name in STATES,
         cause.since - (outcome.resolution if broken else 0.0),
     )
 

@@ -206,8 +206,8 @@ class Diagnosis:
 
     @property
     def resume_from(self) -> float:
-        """The earliest sign: resume from the last checkpoint before it. NaN without advice."""
-        return min((one.step for one in self.chain), default=float("nan")) if self.try_next else float("nan")
+        """The earliest sign, or else the fall: resume from the last checkpoint before it. NaN without advice."""
+        return min((one.step for one in self.chain), default=self.onset) if self.try_next else float("nan")
 
     @property
     def verdict(self) -> Verdict:

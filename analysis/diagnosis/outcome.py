@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vcpo_bench.analysis.collapse.rule import CollapseRule, CollapseVerdict, judge
-from vcpo_bench.analysis.diagnosis.decline import find_decline
+from vcpo_bench.analysis.diagnosis.decline import LOST, WINDOW, find_decline
 from vcpo_bench.analysis.diagnosis.diagnosis import FELL, Outcome, Verdict
 from vcpo_bench.analysis.diagnosis.hard_evidence import HardEvidence, hard_evidence
 from vcpo_bench.analysis.diagnosis.small_batch import (
@@ -20,6 +20,7 @@ from vcpo_bench.analysis.diagnosis.small_batch import (
     fell_beyond_noise,
     samples_per_value,
     scatter,
+    wander,
 )
 from vcpo_bench.analysis.diagnosis.small_reward import died, learned
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
@@ -79,9 +80,29 @@ def _of_the_whole(run: LoggedRun) -> Outcome:
             continue
         outcome = _of_series(run, series, averaged=column == "reward")
         if isinstance(outcome, Outcome):
-            return outcome
+            between = _between_evaluations(run) if column == "eval_reward" and outcome.verdict not in FELL else None
+            return between or outcome
         reasons.append(outcome)
     return Outcome("cannot tell", float("nan"), float("nan"), "", "; ".join(reasons) + ".", "")
+
+
+def _between_evaluations(run: LoggedRun) -> Outcome | None:
+    """The fall of the training reward that sparser evaluations agree with and cannot show; None where there is none.
+
+    They agree where they lost half of what a decline must lose. Training reward alone also falls when prompts become
+    harder.
+    """
+    series, scores = run.series.get("reward"), to_unit(run.series["eval_reward"].finite[1])[0]
+    if series is None or scores is None or run.framework == OWN or scores.size >= _points(series, True)[1].size:
+        return None
+    outcome = _of_series(run, series, averaged=True)
+    if not isinstance(outcome, Outcome) or outcome.verdict not in FELL:
+        return None
+    means = np.convolve(scores, np.full(WINDOW, 1 / WINDOW), mode="valid")
+    if means[-1] > (1 - LOST / 2) * means.max():
+        return None
+    few = f"The evaluations, {counted(scores.size, 'point')}, fell with it and are too few to judge."
+    return replace(outcome, reason=f"{outcome.reason} {few}")
 
 
 def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
@@ -100,13 +121,15 @@ def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
     if run.framework != OWN and not why:  # a reward that was shifted has no nothing
         event = _of_small(event, steps, scaled, _samples_behind(series, scaled))
     found = _outcome(event, series, width, why, steps, scaled)
-    return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled)
+    own = run.framework == OWN  # the rates on record are of the rule without waves
+    return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled, not own)
 
 
 def _event(steps: Array, points: Array, status: str) -> CollapseVerdict:
     event = judge(steps, points, status)
     if event.kind == "transient dip" or event.unresolved:  # one low point may be noise
-        rule = CollapseRule(min_drop=max(CollapseRule().min_drop, NOISES * scatter(points)))
+        noise = max(scatter(points), math.sqrt(2) * wander(points))
+        rule = CollapseRule(min_drop=max(CollapseRule().min_drop, NOISES * noise))
         event = judge(steps, points, status, rule)
     return event
 
@@ -126,7 +149,7 @@ def _samples_behind(series: Series, points: Array) -> float | None:
     return None if samples is None else samples * series.finite[1].size / points.size
 
 
-def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Array) -> Outcome:
+def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Array, waves: bool) -> Outcome:
     """No verdict of a fall that noise, few samples, or the order of prompts in small batches can explain."""
     if outcome.verdict not in FELL:
         return outcome
@@ -134,7 +157,7 @@ def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Arr
     behind = _samples_behind(series, points)
     updates = max(float(np.median(np.diff(series.finite[0]))), 1.0)  # behind a value
     few = "" if samples is None else f"Each value is the mean of {samples} samples. "
-    if not fell_beyond_noise(points, at, behind):
+    if not fell_beyond_noise(points, at, behind, waves):
         reason = f"{few}The fall is within the noise of the curve; take more samples, or log an evaluation."
     elif samples is not None and samples <= SMALL * updates and ends_where_it_began(points, behind or samples):
         reason = (

@@ -45,7 +45,8 @@ def _try_next(found: Diagnosis) -> list[str]:
         return []
     how = how_to_resume(found.run.framework)
     step = found.resume_from
-    lines = [f"Try next, from the last checkpoint before step {step:g}" + (f" ({how})" if how else "")]
+    place = "" if math.isnan(step) else f", from the last checkpoint before step {step:g}"
+    lines = [f"Try next{place}" + (f" ({how})" if how and place else "")]
     for number, one in enumerate(found.try_next, 1):
         lines += [f"  {number}. {one.set}", f"     {one.why} ({one.source})"]
     return lines

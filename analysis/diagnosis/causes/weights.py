@@ -8,6 +8,7 @@ import numpy as np
 
 from vcpo_bench.analysis.diagnosis.causes.story import Case, Story
 from vcpo_bench.analysis.diagnosis.diagnosis import LOST_SUPPORT, Cause, Departure
+from vcpo_bench.analysis.logs.run import LoggedRun
 
 LAG = ("lag_mean", "lag_max")
 KL = ("kl_mu_theta_k3", "kl_mu_theta_k1")
@@ -25,10 +26,14 @@ LOST_CORRELATION = 0.5
 LOW_ESS = 0.1
 """ESS ratio of raw weights below which a few samples of a batch decide its update, also where it was never higher."""
 OLD = 2.0
-"""Versions from which on a lag that does not grow separates the policies as well: the more, the larger the updates."""
+"""Versions from which on a lag that does not grow separates the policies as well: the more, the larger the updates.
+
+Then a growing distance may be of the engine, too: what the log shows is that the lag did not grow with it."""
 _ANCHOR_ROWS = 10
 _LAG_NEAR = 30
 _NOT_MU = 0.02
+ZERO = 1e-6
+"""What is not larger is 0, up to rounding."""
 
 
 def lag_and_weights(story: Story) -> Cause | None:
@@ -54,17 +59,18 @@ def engine_gap(story: Story) -> Cause | None:
     gap, lag = _changes(story, GAP_UP, GAP_DOWN), _changes(story, LAG)
     if lag and not gap:
         return None
-    evidence = [*gap, *(_changes(story, KL) if _on_policy(story) else ())]
+    known = next(filter(story.has, LAG), "")
+    flat = bool(known) and not lag and _usual(story, known) < story.start(known) + 1  # nor at the start
+    evidence = [*gap, *(_changes(story, KL) if flat else ())]
     case = Case(story, "engine gap")
     for one in evidence:
         case.take(one)
-    known = next(filter(story.has, LAG), "")
-    if evidence and _old(story):
+    if evidence and flat:
+        case.supports(min(one.step for one in evidence), f"{story.label(known)} did not grow with it")
+    if evidence and (_old(story) if gap else not _on_policy(story)):
         case.opposes(
             f"the data are {_usual(story, known):.3g} versions old ({story.label(known)}): the gap holds that as well"
         )
-    elif evidence and not lag and known:
-        case.supports(min(one.step for one in evidence), f"{story.label(known)} did not grow with it")
     for late in lag:
         if any(abs(one.step - late.step) <= _LAG_NEAR for one in gap):
             case.opposes(f"the lag grew at the same time: {story.moved(late)}")
@@ -84,8 +90,9 @@ def _usual(story: Story, column: str) -> float:
 
 
 def _old(story: Story) -> bool:
-    """Whether the data were usually some versions old."""
-    return any(_usual(story, column) >= OLD for column in LAG if story.has(column))
+    """Whether the data were usually some versions old: by the mean, or else the largest lag, of a batch."""
+    known = next(filter(story.has, LAG), "")
+    return bool(known) and _usual(story, known) >= OLD
 
 
 def _on_policy(story: Story) -> bool:
@@ -136,9 +143,19 @@ def _mean_lost_at(story: Story) -> float | None:
     return story.first_below("weight_mean", LOST_WEIGHT) if known else None
 
 
+def anchor_moved(run: LoggedRun) -> bool:
+    """Whether the logged distance to the PPO anchor shows that it is another policy, whatever was clipped.
+
+    A clip share of 0 alone does not tell: losses that never clip (SAPO, KL-Cov) are logged with 0 as well.
+    """
+    return "kl_anchor" in run.series and bool((np.abs(run.series["kl_anchor"].finite[1]) > ZERO).any())
+
+
 def silent_anchor(story: Story) -> Cause | None:
     """With one optimizer step per batch the PPO anchor is the policy itself: clipping never acts."""
     case = Case(story, "silent anchor")
+    if anchor_moved(story.run):
+        return None
     silent = []
     weights = sorted(_changes(story, (*SPREAD_UP, *LAG, *GAP_UP), SPREAD_DOWN), key=lambda one: one.step)
     for column in ("share_clipped", "kl_anchor"):
@@ -147,11 +164,11 @@ def silent_anchor(story: Story) -> Cause | None:
         steps, values = story.run.series[column].finite
         if values.size < _ANCHOR_ROWS:
             continue
-        if not values.any():
+        if (np.abs(values) <= ZERO).all():
             silent.append(column)
             began = weights[0].step if weights else float(steps[0])
             case.supports(began, f"{story.label(column)} is 0 in all of {values.size} rows")
-        else:
+        elif column == "share_clipped":
             case.opposes(f"{story.label(column)} is not always 0")
     if not silent:
         return None

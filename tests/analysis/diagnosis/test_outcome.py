@@ -70,3 +70,18 @@ def test_a_fall_at_the_end_of_a_short_log_is_seen(tmp_path: Path) -> None:
     found = of_rewards(tmp_path, [*np.linspace(0.5, 0.7, 42), *[0.02] * 20])
     assert found.verdict == "collapsed"
     assert found.onset == pytest.approx(43, abs=found.outcome.resolution)
+
+
+@pytest.mark.parametrize(("scores_lose", "verdict"), [(0.45, "declining"), (0.0, "healthy")])
+def test_a_decline_between_sparse_evaluations_is_seen_where_they_agree(
+    tmp_path: Path, scores_lose: float, verdict: str
+) -> None:
+    t, rng = np.arange(240), np.random.default_rng(4)
+    lost, grown = np.clip((t - 160) / 80, 0, 1), 0.3 + 0.3 * np.clip(t / 120, 0, 1)
+    reward, score = (grown * (1 - share * lost) + rng.normal(0, 0.02, 240) for share in (0.45, scores_lose))
+    rows = [{"training/global_step": step, "critic/score/mean": one} for step, one in enumerate(reward)]
+    for step in range(0, 240, 20):
+        rows[step]["val-core/gsm8k/acc/mean@1"] = score[step]
+    outcome = diagnose(read_run(write_jsonl(tmp_path / "log.jsonl", rows))).outcome
+    assert (outcome.verdict, outcome.column) == (verdict, "reward" if scores_lose else "eval_reward")
+    assert ("The evaluations, 12 points, fell with it" in outcome.reason) == (scores_lose > 0)

@@ -165,3 +165,16 @@ def test_every_framework_is_recognized_and_judged(framework: str, tmp_path: Path
     assert found.verdict == "collapsed"
     assert found.causes[0].name == "entropy"
     assert set(found.run.series) == set(NAMES[framework])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_entropy_that_drifts_begins_to_fall_where_it_breaks(tmp_path: Path, seed: int) -> None:
+    run, rng, t = planted("healthy"), np.random.default_rng(seed), np.arange(STEPS)
+    noise = rng.normal(0, 0.02, STEPS)
+    for at in range(1, STEPS):
+        noise[at] += 0.95 * noise[at - 1]
+    run["entropy"] = np.exp(-0.8 * t / PLANTED - np.clip((t - PLANTED) / 15, 0, 4) + noise)
+    run["reward"] = np.where(t < ONSET, run["reward"], 0.02)
+    found = diagnose(read_run(write_jsonl(tmp_path / "log.jsonl", rows_of(run, "verl"))))
+    (entropy,) = [one for one in found.causes if one.name == "entropy"]
+    assert PLANTED - 20 <= entropy.since <= PLANTED + 20

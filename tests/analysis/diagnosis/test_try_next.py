@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -16,6 +17,7 @@ from vcpo_bench.analysis.diagnosis.try_next import MOST, SETTINGS
 from vcpo_bench.analysis.logs import read_run
 from vcpo_bench.analysis.logs.names import columns, frameworks
 from vcpo_bench.reports.terminal.diagnosis import diagnosis_text
+from vcpo_bench.reports.writers.diagnosis_page import diagnosis_page
 
 ACTIONS = yaml.safe_load((SETTINGS / "actions.yaml").read_text())
 TRAINERS = sorted(file.stem for file in SETTINGS.glob("*.yaml") if file.stem != "actions")
@@ -36,6 +38,7 @@ def grown(from_step: int) -> np.ndarray:
 
 
 GAP = "training/rollout_probs_diff_mean"
+STALENESS = "training/off_policy/trajectory_staleness/mean"
 
 
 def test_the_chain_is_in_the_order_in_which_things_began(tmp_path: Path) -> None:
@@ -97,9 +100,8 @@ def test_the_mask_of_verl_keeps_most_responses_of_a_run_that_is_well(tokens: int
 
 
 def test_the_lag_is_no_advice_where_there_is_none(tmp_path: Path) -> None:
-    staleness = "training/off_policy/trajectory_staleness/mean"
     without = run_of(tmp_path, **{"rollout_corr/k3_kl": grown(90)})
-    stale = run_of(tmp_path, **{"rollout_corr/k3_kl": grown(90), staleness: np.where(T < 90, 1.0, 8.0)})
+    stale = run_of(tmp_path, **{"rollout_corr/k3_kl": grown(90), STALENESS: np.where(T < 90, 1.0, 8.0)})
     assert not any("max_off_policy_threshold" in one.set for one in without.try_next)
     assert any("max_off_policy_threshold" in one.set for one in stale.try_next)
 
@@ -138,3 +140,32 @@ def test_a_file_of_settings_is_of_a_trainer_and_names_actions(trainer: str) -> N
     assert read["source"]
     assert set(read["settings"]) <= set(ACTIONS["actions"])
     assert set(read.get("default", ())) <= set(ACTIONS["actions"]) - set(read["settings"])
+
+
+def test_a_state_stands_behind_whatever_moved(tmp_path: Path) -> None:
+    silent = {"actor/pg_clipfrac": np.zeros(T.size), "actor/ppo_kl": np.zeros(T.size), STALENESS: 2.0 + 0 * T}
+    found = run_of(tmp_path, **silent, **{"actor/entropy": grown(120) * 10})
+    assert [one.name for one in found.causes if one.standing == "probable"] == ["entropy", "silent anchor"]
+    assert found.causes[0].since > found.causes[1].since
+    assert found.try_next[0].set == VERL["halve_rate"]
+    assert found.resume_from == 120
+
+
+def test_without_a_dated_sign_one_resumes_before_the_fall(tmp_path: Path) -> None:
+    found = run_of(tmp_path, **{"actor/pg_clipfrac": np.zeros(T.size), STALENESS: 2.0 + 0 * T})
+    assert [one.name for one in found.causes if one.standing == "probable"] == ["silent anchor"]
+    assert (found.chain, found.resume_from) == ((), found.onset)
+    assert f"from the last checkpoint before step {found.onset:g}" in diagnosis_text(found)
+    nowhere = replace(found, outcome=replace(found.outcome, onset=math.nan))
+    for text in (diagnosis_text(nowhere), diagnosis_page(nowhere)):
+        assert "Try next" in text
+        assert "nan" not in text
+
+
+def test_a_loss_that_never_clips_has_no_silent_anchor(tmp_path: Path) -> None:
+    logged = {"actor/pg_clipfrac": np.zeros(T.size), "actor/ppo_kl": grown(120), STALENESS: 2.0 + 0 * T}
+    found = run_of(tmp_path, **logged, **{"actor/entropy": grown(120) * 10})
+    assert "silent anchor" not in [one.name for one in found.causes]
+    assert "one optimizer update per batch" not in diagnosis_text(found)
+    logged.pop("actor/ppo_kl")
+    assert "A loss that never clips, such as SAPO, is logged so as well." in diagnosis_text(run_of(tmp_path, **logged))
