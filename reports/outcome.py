@@ -20,8 +20,9 @@ def outcome(board: pd.DataFrame) -> Iterator[str]:
 
 
 def highest(board: pd.DataFrame) -> Iterator[str]:
-    """One line per task on the highest final rewards; see `outcome`."""
-    compared = board[~board["control"].astype(bool) & board["final_reward"].notna()]
+    """One line per task on the highest final rewards, of methods with runs that survived; see `outcome`."""
+    alive = (board["collapsed"] < board["judged"]) | (board["judged"] == 0)
+    compared = board[~board["control"].astype(bool) & board["final_reward"].notna() & alive]
     for task, rows in compared.groupby("task", sort=False):
         best = rows.loc[rows.groupby("staleness")["final_reward"].idxmax()]
         rates = rows["lr"].nunique() > 1

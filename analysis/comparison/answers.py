@@ -27,7 +27,7 @@ NEXT = "next"
 """Topic: what to run next."""
 
 _COLUMNS = (
-    *("staleness", "method", "rates", "seeds", "runs", "collapsed", "all_collapsed"),
+    *("staleness", "method", "rates", "seeds", "runs", "collapsed", "lost", "passed_over", "all_collapsed"),
     *("iqm", "iqm_low", "iqm_high", "reward"),
     *("runner_up", "ahead", "ahead_low"),
 )
@@ -37,16 +37,17 @@ _PAIR = ("first", "second", "estimate", "low", "high", "p_holm")
 def answers_table(
     ranking: pd.DataFrame, pairs: pd.DataFrame, choices: pd.DataFrame, by_task: pd.DataFrame
 ) -> pd.DataFrame:
-    """One row per lag with rewards: the method with the highest interquartile mean, and how far it is from the next.
+    """One row per lag with rewards: of the methods with runs that survived, that with the highest interquartile mean.
 
     Columns: `staleness`, `method`, `rates` (learning rates chosen for it), `seeds` (fewest in a task), its `runs`
-    and how many `collapsed`, `all_collapsed` (every run of every method did), `iqm` with `_low` and `_high`,
-    `reward` (its mean final reward; NaN with several tasks), `runner_up` (empty: none), `ahead` (paired difference
-    of mean scores) with `_low` and `_high`, `p_holm`, `pairs` behind the difference, `tests` that Holm corrects
-    for, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains), `chance`,
-    `untested` (too few pairs) or `alone`; `margin`, and `equivalent`: two one-sided t tests at 2.5% each place the
-    difference within it of 0 (its 95% interval lies inside); `shown_by_twice`: the difference that twice as many
-    seeds would show.
+    and how many `collapsed`, `lost` (how many methods with rewards have no run that survived), `passed_over` (those
+    of them above it), `all_collapsed` (no method has a survivor), `iqm` with `_low` and `_high`, `reward` (its mean
+    final reward; NaN with several tasks), `runner_up` (the next of those with survivors; empty: none), `ahead`
+    (paired difference of mean scores) with `_low` and `_high`, `p_holm`, `pairs` behind the difference, `tests` that
+    Holm corrects for, and `outcome`: `clear`, `behind` (the mean of the next is higher by more than chance explains),
+    `chance`, `untested` (too few pairs), `alone` or `lost` (`all_collapsed`); `margin`, and `equivalent`: two
+    one-sided t tests at 2.5% each place the difference within it of 0 (its 95% interval lies inside);
+    `shown_by_twice`: the difference that twice as many seeds would show.
 
     Args:
         ranking: Table of `analysis.comparison.rankings.ranking` by lag, the best first.
@@ -59,14 +60,18 @@ def answers_table(
         known = here[here["iqm"].notna()]
         if known.empty:
             continue
-        best = known.iloc[0]
+        alive = known[known["collapsed"] < known["runs"]]
+        ranked = known.iloc[:1] if alive.empty else alive
+        best = ranked.iloc[0]
         row = {"staleness": lag, "method": best["method"], "rates": _rates(choices, lag, str(best["method"]))}
         row |= {name: best[name] for name in ("seeds", "runs", "collapsed", "iqm", "iqm_low", "iqm_high")}
-        row["all_collapsed"] = bool((here["collapsed"] == here["runs"]).all())
+        row |= {"lost": len(known) - len(alive), "passed_over": list(known.index).index(best.name)}
+        row["all_collapsed"] = alive.empty
         own = by_task.loc[(by_task["staleness"] == lag) & (by_task["method"] == best["method"]), "reward"]
         row["reward"] = float(own.iloc[0]) if len(own) == 1 else np.nan
-        runner_up = str(known.iloc[1]["method"]) if len(known) > 1 else ""
-        rows.append(row | {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up))
+        runner_up = str(ranked.iloc[1]["method"]) if len(ranked) > 1 else ""
+        row |= {"runner_up": runner_up} | _ahead(pairs, lag, str(best["method"]), runner_up)
+        rows.append(row | {"outcome": "lost"} if alive.empty else row)
     columns = [*_COLUMNS, "ahead_high", "p_holm", "pairs", "tests", "outcome"]
     table = pd.DataFrame(rows, columns=columns)
     inside = (table["ahead_low"] > -MARGIN) & (table["ahead_high"] < MARGIN)
@@ -122,16 +127,22 @@ def answers(found: Findings, normalized: bool) -> Iterator[Finding]:
     """One sentence per lag.
 
     Args:
-        found: With the table `answers`.
+        found: With the tables `answers` and, of lags at which no run survived, `ranking`.
         normalized: Scores are shares of the gain of synchronous training, which sentences give in percent.
     """
     say = _Shares() if normalized else _Rewards()
     several = found.tables["scores"]["lr"].nunique() > 1
     for part, row in row_by_row(found.tables["answers"]):
+        if row["outcome"] == "lost":
+            ranking = found.tables["ranking"]
+            here = ranking[ranking["staleness"] == row["staleness"]]
+            at = " at the learning rate chosen for its method" if several else ""
+            text = f"Lag {row['staleness']}: no run{at} survived, so no method is ahead."
+            yield found.finding(ANSWER, text, "ranking", here, ("staleness", "method", "runs", "collapsed"))
+            continue
         rate = f" at learning rate {row['rates']}" if row["rates"] and several else ""
-        ends = "ends at" if row["outcome"] == "alone" else "ends highest,"
         fell = f" ({row['collapsed']} of {counted(row['runs'], 'run')} collapsed)" if row["collapsed"] else ""
-        text = f"Lag {row['staleness']}: {row['method']}{rate}{fell} {ends} {say.value(row)}{_margin(row, say)}."
+        text = f"Lag {row['staleness']}: {_told(row, str(row['method']) + rate + fell, say)}."
         yield found.finding(ANSWER, text, "answers", part, tuple(found.tables["answers"].columns))
 
 
@@ -159,26 +170,30 @@ class _Shares(_Rewards):
         return f"{with_interval(100 * value, 100 * low, 100 * high, 0)} points"
 
 
-def _margin(row: Mapping[Any, Any], say: _Rewards) -> str:
+def _told(row: Mapping[Any, Any], who: str, say: _Rewards) -> str:
+    """Where the best method ends, and whether that is more than chance: each mean is called what it is."""
     other, outcome = row["runner_up"], row["outcome"]
+    ends = f"{say.value(row)} (interquartile mean)"
     if outcome == "alone":
-        return "; no other method has a reward"
+        none = "no run of another method survived" if row["lost"] else "no other method has a reward"
+        return f"{who} ends at {ends}; {none}"
+    among = " of the methods with runs that survived" if row["passed_over"] else ""
+    highest = f"{who} ends highest{among}, {ends}"
     if outcome == "untested":
-        return f"; too few seeds to tell it from {other}, the next"
-    chance = "p < 0.001" if row["p_holm"] < 0.001 else f"p = {row['p_holm']:.3f}"
+        return f"{highest}; too few seeds to tell it from {other}, the next"
+    chance = f"({'p < 0.001' if row['p_holm'] < 0.001 else 'p = ' + format(row['p_holm'], '.3f')} after Holm)"
     if outcome == "behind":
         gap = say.gap(-row["ahead"], -row["ahead_high"], -row["ahead_low"])
-        sure = f"more than chance explains ({chance} after Holm)"
-        return f" without its best and worst quarter of runs; over all runs {other}, the next, is {gap} ahead: {sure}"
-    if row["ahead"] < 0:
+        middle = f"without its best and worst quarter of runs, {highest}"
         return (
-            f"; {other}, the next, has the higher mean, and the two cannot be told apart ({chance} after Holm)"
-            f"{_equivalence(row, say)}"
+            f"the mean of {other} is {gap} above that of {row['method']}, more than chance explains {chance}; {middle}"
         )
+    if row["ahead"] < 0:
+        return f"{who} ends at {ends} and cannot be told apart from {other}, the next {chance}{_equivalence(row, say)}"
     margin = say.gap(row["ahead"], row["ahead_low"], row["ahead_high"])
     sure = "more than chance explains" if outcome == "clear" else "no more than chance explains"
     equivalence = _equivalence(row, say) if outcome == "chance" else ""
-    return f", {margin} above {other}, the next: {sure} ({chance} after Holm){equivalence}"
+    return f"{highest}, its mean {margin} above {other}, the next: {sure} {chance}{equivalence}"
 
 
 def _equivalence(row: Mapping[Any, Any], say: _Rewards) -> str:
@@ -221,6 +236,16 @@ def disagreements(found: Findings) -> Iterator[Finding]:
         led = [f"{row['method']} leads on {row['task']} ({fixed(row['mean'])})" for _, row in row_by_row(leaders)]
         text = f"Lag {lag}: the tasks disagree, so read them one by one: {listed(led)}."
         yield found.finding(DISAGREEMENT, text, "by_task", leaders, ("staleness", "task", "method", "mean"))
+
+
+def in_short(found: Findings) -> list[Finding]:
+    """One sentence per lag: how the tasks disagree where they do, else the answer."""
+    led = {_lag(found, one): one for one in found.about(DISAGREEMENT)}
+    return [led.get(_lag(found, one), one) for one in found.about(ANSWER)]
+
+
+def _lag(found: Findings, one: Finding) -> int:
+    return int(found.tables[one.table]["staleness"].iloc[one.rows[0]])
 
 
 def _apart(here: pd.DataFrame, leaders: pd.DataFrame) -> bool:

@@ -48,7 +48,8 @@ def limits(found: Findings) -> Iterator[Finding]:
 def _without_anchor(found: Findings) -> Iterator[Finding]:
     anchors = found.tables["anchors"]
     for part, row in row_by_row(anchors[~anchors["usable"].astype(bool)]):
-        why = f"synchronous training gains only {row['sync'] - row['start']:.3f}"
+        gain = row["sync"] - row["start"]
+        why = f"synchronous training {f'loses {-gain:.3f}' if gain < 0 else f'gains only {gain:.3f}'}"
         if row["sync_seeds"] == 0:
             why = "there is no synchronous run"
         text = f"{row['task']}: {why}, so rewards are not normalized and tasks are not on one scale."
@@ -93,7 +94,7 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def beaten(found: Findings) -> Iterator[Finding]:
-    """Which other methods the best one at each lag beats.
+    """Which other methods the best one at each lag beats, of those with runs that survived.
 
     Args:
         found: With tables `ranking` and `pairs`.
@@ -101,7 +102,9 @@ def beaten(found: Findings) -> Iterator[Finding]:
     for lag, rows in found.tables["ranking"].groupby("staleness"):
         if rows["runs"].min() < ENOUGH:  # which `limits` says of all lags
             continue
-        yield from _beaten(found, lag, str(rows.iloc[0]["method"]))
+        alive = rows[rows["collapsed"] < rows["runs"]]
+        if len(alive):
+            yield from _beaten(found, lag, str(alive.iloc[0]["method"]))
 
 
 def _beaten(found: Findings, lag: object, best: str) -> Iterator[Finding]:

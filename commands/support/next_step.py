@@ -31,9 +31,9 @@ def say_what_next(out: Path, results: Results, board: pd.DataFrame, quiet: bool)
 def _decided(results: Results) -> list[str]:
     """What the seeds decide at each lag, and what would decide more; nothing where there is no choice of methods."""
     from vcpo_bench.analysis.commands.compare import analyze_compare
-    from vcpo_bench.analysis.comparison.answers import ANSWER, DISAGREEMENT, NEXT
+    from vcpo_bench.analysis.comparison.answers import NEXT, in_short
 
     if results.cells.loc[results.cells["staleness"] > 0, "method"].nunique() < 2:
         return []
     found = analyze_compare(results)
-    return [one.text for one in (*found.about(ANSWER), *found.about(DISAGREEMENT, NEXT))]
+    return [one.text for one in (*in_short(found), *found.about(NEXT))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -76,7 +76,12 @@ class Layout:
 
 def statements(study: Study, ledger: Ledger, analysis: str, *topics: str, bullets: bool = True) -> list[Prose]:
     """What an analysis says on some topics, as one block; nothing if it says nothing."""
-    lines = [_statement(ledger, analysis, one) for one in study.findings(analysis).about(*topics)]
+    return as_prose(ledger, analysis, study.findings(analysis).about(*topics), bullets)
+
+
+def as_prose(ledger: Ledger, analysis: str, findings: Sequence[Finding], bullets: bool = True) -> list[Prose]:
+    """Some statements of an analysis as one block; nothing of none."""
+    lines = [_statement(ledger, analysis, one) for one in findings]
     return [Prose(lines, bullets)] if lines else []
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from vcpo_bench.analysis.comparison.answers import ANSWER, DISAGREEMENT, NEXT
+from vcpo_bench.analysis.comparison.answers import NEXT, in_short
 from vcpo_bench.analysis.comparison.coverage import EXTENT, UNFINISHED
 from vcpo_bench.reports.document import Block, Prose, sentence
 from vcpo_bench.reports.numbers import Ledger
 from vcpo_bench.reports.plots.catalog import pictures
 from vcpo_bench.reports.report_section import ReportSection
-from vcpo_bench.reports.sections.analysis_blocks import statements
+from vcpo_bench.reports.sections.analysis_blocks import as_prose, statements
 from vcpo_bench.reports.study import Study
 
-MOST_ANSWERS = 3
+MOST_ANSWERS = 4
 """Sentences that a first screen holds; with more lags, the other answers stand in the section Ranking."""
 
 
@@ -33,8 +33,8 @@ def leading(study: Study) -> str:
 
 
 def _answers(study: Study, ledger: Ledger) -> list[Prose]:
-    """The answer at each lag, or how the tasks disagree; with many lags those at the first, a middle and the last."""
-    told = statements(study, ledger, "compare", DISAGREEMENT) or statements(study, ledger, "compare", ANSWER)
+    """The answer at each lag, or how its tasks disagree; with many lags those at the first, a middle and the last."""
+    told = as_prose(ledger, "compare", in_short(study.findings("compare")))
     if not told or len(told[0].sentences) <= MOST_ANSWERS:
         return told
     every = told[0].sentences

@@ -101,12 +101,17 @@ def test_a_method_that_is_worse_by_more_than_chance_is_not_called_equal():
     table.loc[(table["method"] == "a") & (table["seed"] % 4 == 0), "score"] -= 1.2
     pairs = all_pairs(table, "score")
     means = {"iqm": [0.95, 0.9], "iqm_low": 0.8, "iqm_high": 1.0}
-    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "runs": 16} | means)
+    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "runs": 16, "collapsed": [4, 0]} | means)
     tables = {"ranking": ranking, "pairs": pairs, "tuned": table.assign(rates=1)}
     cells = pd.DataFrame({"key": ["one"], "staleness": [16]})
     found = Findings(tables, {name: agreeing(cells, "staleness") for name in tables})
     (text,) = (finding.text for finding in beaten(found))
     assert text == "Lag 16: a is worse in the mean than b (paired t tests, Holm-corrected, 5% level)."
+    tables["ranking"] = ranking.assign(collapsed=[16, 0])
+    (text,) = (finding.text for finding in beaten(found))
+    assert text.startswith("Lag 16: b is better than a "), "none of whose runs survived"
+    tables["ranking"] = ranking.assign(collapsed=16)
+    assert not list(beaten(found))
 
 
 def test_the_mean_of_a_task_keeps_regimes_apart():

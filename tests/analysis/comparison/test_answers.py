@@ -44,12 +44,13 @@ def test_a_clear_answer_names_rate_margin_and_chance() -> None:
         RANKING, pairs(16, "tis", "vcpo", -0.2, -0.3, -0.1, 0.001, 0.001, 0.002, 12), CHOICES, BY_TASK
     )
     assert said(table)[0] == (
-        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.90 [0.80, 1.00], 0.20 [0.10, 0.30] above "
-        "tis, the next: more than chance explains (p = 0.002 after Holm)."
+        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.90 [0.80, 1.00] (interquartile mean), its "
+        "mean 0.20 [0.10, 0.30] above tis, the next: more than chance explains (p = 0.002 after Holm)."
     )
     assert said(table, normalized=True)[0] == (
         "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends highest, reward 0.64, 90% [80%, 100%] of the synchronous "
-        "gain, 20 [10, 30] points above tis, the next: more than chance explains (p = 0.002 after Holm)."
+        "gain (interquartile mean), its mean 20 [10, 30] points above tis, the next: more than chance explains "
+        "(p = 0.002 after Holm)."
     )
 
 
@@ -67,9 +68,12 @@ def test_what_may_be_chance_asks_for_seeds() -> None:
     assert np.mean([stratified_t([one])[3] < 0.05 for one in draws]) == pytest.approx(0.8, abs=0.03)
 
 
-def test_a_mean_on_the_other_side_is_said() -> None:
+def test_a_method_whose_mean_is_lower_than_that_of_the_next_is_not_said_to_end_highest() -> None:
     table = answers_table(RANKING, pairs(16, "vcpo", "tis", -0.01, -0.1, 0.1, 0.8, 0.8, 1.0, 12), CHOICES, BY_TASK)
-    assert "tis, the next, has the higher mean" in said(table)[0]
+    assert said(table)[0] == (
+        "Lag 16: vcpo at learning rate 1e-4 or 3e-4 ends at reward 0.90 [0.80, 1.00] (interquartile mean) and cannot "
+        "be told apart from tis, the next (p = 1.000 after Holm); they are not shown to be equivalent within 0.05."
+    )
 
 
 def test_a_runner_up_that_is_ahead_by_more_than_chance_is_not_called_equal() -> None:
@@ -78,9 +82,10 @@ def test_a_runner_up_that_is_ahead_by_more_than_chance_is_not_called_equal() -> 
         RANKING, pairs(16, "tis", "vcpo", 0.24, 0.05, 0.42, 0.014, 0.006, 0.014, 32), CHOICES, BY_TASK
     )
     assert list(table["outcome"]) == ["behind"]
-    assert said(table)[0].endswith(
-        "ends highest, reward 0.90 [0.80, 1.00] without its best and worst quarter of runs; over all runs tis, the "
-        "next, is 0.24 [0.05, 0.42] ahead: more than chance explains (p = 0.014 after Holm)."
+    assert said(table)[0] == (
+        "Lag 16: the mean of tis is 0.24 [0.05, 0.42] above that of vcpo, more than chance explains (p = 0.014 after "
+        "Holm); without its best and worst quarter of runs, vcpo at learning rate 1e-4 or 3e-4 ends highest, reward "
+        "0.90 [0.80, 1.00] (interquartile mean)."
     )
     assert not [text for text in said(table) if "--seeds" in text]
 
@@ -109,8 +114,8 @@ def test_a_single_learning_rate_asks_for_more_and_is_not_named() -> None:
     found = Findings({"answers": table, "scores": scores}, {"answers": agreeing(scores, "staleness")})
     (answer,), (more,) = answers(found, True), next_steps(found, True)
     assert answer.text == (
-        "Lag 16: vcpo ends highest, reward 0.64, 90% [80%, 100%] of the synchronous gain; too few seeds to "
-        "tell it from tis, the next."
+        "Lag 16: vcpo ends highest, reward 0.64, 90% [80%, 100%] of the synchronous gain (interquartile mean); too few "
+        "seeds to tell it from tis, the next."
     )
     assert more.text == (
         "Next: run the same grid with --seeds 6 to tell the best two apart at lag 16, or with --lr 1e-4,3e-4,9e-4 "
@@ -118,19 +123,36 @@ def test_a_single_learning_rate_asks_for_more_and_is_not_named() -> None:
     )
 
 
-def test_a_best_method_that_collapsed_says_so_and_where_all_did_lower_rates_are_next() -> None:
-    none = pd.DataFrame(columns=PAIR)
+@pytest.mark.parametrize(
+    ("collapsed", "words", "tried"),
+    [
+        ([4, 5], "vcpo (4 of 6 runs collapsed) ends highest, reward 0.90 [0.80, 1.00]", "3.3e-3,0.01,0.03"),
+        ([4, 6], "vcpo (4 of 6 runs collapsed) ends at reward 0.90 [0.80, 1.00]", "3.3e-3,0.01,0.03"),
+        ([6, 5], "tis (5 of 6 runs collapsed) ends at reward 0.70 [0.60, 0.80]", "3.3e-3,0.01,0.03"),
+        ([6, 6], "no run survived, so no method is ahead.", "1.1e-3,3.3e-3,0.01"),
+    ],
+)
+def test_survival_comes_before_the_reward(collapsed: list[int], words: str, tried: str) -> None:
+    """A run that is dead keeps the reward it had, which is no reward of a method."""
+    ranking = RANKING.assign(collapsed=collapsed)
+    table = answers_table(ranking, pd.DataFrame(columns=PAIR), CHOICES.iloc[:0], BY_TASK)
     scores = pd.DataFrame({"key": ["a"], "staleness": [16], "lr": [0.01]})
-    for lost, tried in (
-        (RANKING.assign(collapsed=[4, 6]), "3.3e-3,0.01,0.03"),
-        (RANKING.assign(collapsed=6), "1.1e-3,3.3e-3,0.01"),
-    ):
-        table = answers_table(lost, none, CHOICES.iloc[:0], BY_TASK)
-        found = Findings({"answers": table, "scores": scores}, {"answers": agreeing(scores, "staleness")})
-        (answer,), (more,) = answers(found, False), next_steps(found, False)
-        assert answer.text.startswith(f"Lag 16: vcpo ({lost['collapsed'][0]} of 6 runs collapsed) ends highest, ")
-        assert f"--lr {tried} to " in more.text
-        assert ("--seeds" in more.text) == (lost["collapsed"][0] < 6)
+    behind = {name: agreeing(scores, "staleness") for name in ("answers", "ranking")}
+    found = Findings({"answers": table, "ranking": ranking, "scores": scores}, behind)
+    (answer,), (more,) = answers(found, False), next_steps(found, False)
+    assert answer.text.startswith(f"Lag 16: {words}")
+    assert ("no run of another method survived" in answer.text) == (6 in collapsed and collapsed != [6, 6])
+    assert f"--lr {tried} to " in more.text
+    assert ("--seeds" in more.text) == (6 not in collapsed)
+
+
+def test_a_method_with_survivors_is_highest_of_those_although_a_dead_one_has_more() -> None:
+    third = pd.DataFrame([RANKING.iloc[1].to_dict() | {"method": "mis", "iqm": 0.5}])
+    ranking = pd.concat([RANKING.assign(collapsed=[6, 0]), third], ignore_index=True)
+    pair = pairs(16, "tis", "mis", 0.2, 0.1, 0.3, 0.001, 0.001, 0.002, 6)
+    text = said(answers_table(ranking, pair, CHOICES.iloc[:0], BY_TASK))[0]
+    assert text.startswith("Lag 16: tis ends highest of the methods with runs that survived, reward 0.70")
+    assert "its mean 0.20 [0.10, 0.30] above mis, the next" in text
 
 
 def test_tasks_that_disagree_are_named() -> None:

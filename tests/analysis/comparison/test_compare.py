@@ -147,7 +147,7 @@ def test_six_pairs_are_enough_to_compare(tmp_path, make_results):
     results = load(make_results(tmp_path, methods=("vcpo", "tis"), lags=(16,), seeds=range(6), steps=60))
     said = " ".join(one.text for one in analyze_compare(results, replications=20).statements)
     assert "vcpo is better than" in said
-    assert "vcpo ends highest, " in said, "of one learning rate there is no choice to name"
+    assert "Lag 16: vcpo ends at reward " in said, "of one learning rate there is no choice to name"
 
 
 def test_one_method_is_not_the_highest_or_the_first(tmp_path, make_results):
@@ -215,6 +215,13 @@ def test_a_search_that_ends_at_its_edge_is_said(tmp_path, make_results):
     assert {one.split(" learning")[0].split()[-1] for one in edges} == {"largest", "smallest"}
     tuned.choices["chosen_lr"] = 2e-4
     assert not [one for one in tuning(found) if "beyond" in one.text]
+
+
+def test_synchronous_training_that_falls_is_said_to_lose(tmp_path, make_results):
+    found = analyze_compare(load(make_results(tmp_path, ("vcpo",), (1,), (0,), 60, shapes={"reinforce": "collapsed"})))
+    fall = -(found.tables["anchors"]["sync"] - found.tables["anchors"]["start"]).item()
+    assert fall > 0
+    assert any(f"synchronous training loses {fall:.3f}, so" in one.text for one in found.statements)
 
 
 def test_an_anchor_at_the_edge_of_the_rates_tried_is_said(tmp_path, make_results):

@@ -65,6 +65,9 @@ def test_the_best_at_each_lag_and_what_collapsed(results: Results) -> None:
     assert fallen.startswith(f"{count} of {len(results.cells)} runs collapsed: ")
     assert "tis at lag 16" in fallen
     assert "clip at lag 16" in fallen, "nan is a collapse"
+    dead = board.assign(judged=board["judged"].clip(lower=1), collapsed=board["judged"].clip(lower=1))
+    (fallen,) = outcome(dead)
+    assert "runs collapsed: " in fallen, "and nothing of the reward they had"
 
 
 def test_of_several_rates_the_best_is_named_and_nothing_else_is_claimed(
