@@ -15,7 +15,7 @@ from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import INK, line_style
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, figure_name, panel_grid
 from vcpo_bench.reports.plots.ticks import LEAST, places
-from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.study import ComparisonSetting, Study
 
 
 def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
@@ -36,8 +36,7 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     methods = [name for name in study.methods if any(line.name == name for line in lines)]
     columns = columns_for(sheet, len(rates))
     figure, axes = panel_grid(sheet, len(rates), columns)
-    for line in lines:
-        _draw(axes[line.panel], line, lags, methods)
+    lost = [_draw(axes[line.panel], line, lags, methods, _ended_as_nan(study, settings, line, rates)) for line in lines]
     for index, (panel_axes, lr) in enumerate(zip(axes, rates, strict=True)):
         places(panel_axes, lags)
         if index + columns >= len(rates):
@@ -52,14 +51,23 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     caption = (
         f"{title} Task {task}, regime {regime}: mean reward of the last three evaluations. "
         f"{estimate(lines, 'Mean over', 'bar', '95% Student-t interval', least=ENOUGH)} Lags stand at equal distances."
-    )
+    ) + _CROSSES * any(lost)
     labels = [f"lr {rate(lr)}" for lr in rates]
     name = figure_name("reward-lag", task, regime)
     return Plot(name, title, caption, figure, methods, lines, "lag", "final_reward", labels, places=True)
 
 
-def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
-    """One method in one panel: its line, and a bar per interval."""
+_CROSSES = " A cross: a run there ended as nan, and counts with the reward it had before."
+
+
+def _ended_as_nan(study: Study, settings: list[ComparisonSetting], line: Line, rates: list[float]) -> list[int]:
+    """The lags at which a run of a method ended as nan."""
+    here = [one for one in settings if one.lr == rates[line.panel]]
+    return [one.lag for one in here if study.runs(one, line.name)["status"].eq("nan").any()]
+
+
+def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str], lost: list[int]) -> bool:
+    """One method in one panel: its line, a bar per interval, and a cross where a run ended as nan; whether any did."""
     index, style = methods.index(line.name), line_style(line.name)
     # Lags are places on the axis, not numbers: 0, 1, 16 and 128 stand at equal distance.
     place = np.array([lags.index(int(lag)) for lag in line.x])
@@ -68,6 +76,11 @@ def _draw(axes: Axes, line: Line, lags: list[int], methods: list[str]) -> None:
         bars.set_gid(f"m{index}-bar-{line.panel}")
     (curve,) = axes.plot(place, line.y, color=style.color, linestyle=style.dash, marker=style.marker, linewidth=0.9)
     curve.set_gid(f"m{index}-line-{line.panel}")
+    ended = np.isin(line.x, lost)
+    if ended.any():
+        (crosses,) = axes.plot(place[ended], line.y[ended], "x", color=INK, markersize=7.0, markeredgewidth=1.2)
+        crosses.set_gid(f"m{index}-nan-{line.panel}")
+    return bool(ended.any())
 
 
 def _tops(lines: list[Line]) -> list[float]:
