@@ -93,7 +93,7 @@ def _read_parts(paths: Sequence[str | Path], rows: LogRows) -> tuple[list[Path],
         dumps += more
         part = LogRows(rows.keep, rows.step) if len(paths) > 1 else rows
         status = _read_sources(sources, part, Path(one)) or status
-        if ignored:
+        if ignored and any(source.files for source in sources):
             part.notes.append(
                 f"{_named(sources)} read; {', '.join(ignored)} files are there as well, and were not read"
             )
