@@ -94,7 +94,7 @@ def test_a_diagnosis_says_log_beside_the_axis(tmp_path: Path) -> None:
 
 
 def test_of_a_folder_the_file_that_was_read_is_named() -> None:
-    one = LogFiles("csv", "log", (Path("run/log.csv"),))
+    one = LogFiles("csv", "log", [Path("run/log.csv")])
     assert _named([one]) == "run/log.csv was"
     assert _named([one, one]) == "run/log.csv and 1 more were"
 
