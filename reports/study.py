@@ -58,6 +58,13 @@ class Study:
             self._findings[analysis] = find_source(analysis).run(self.results)
         return self._findings[analysis]
 
+    @cached_property
+    def largest_kl(self) -> float:
+        """The largest KL of an update; 1 where none is known."""
+        every = [one["kl_mu_theta_k3"] for one in self.steps.values()]
+        known = [float(found.max()) for one in every if (found := one[np.isfinite(one)]).size]
+        return max([one for one in known if one > 0], default=1.0)
+
     def adopt(self, analysis: str, found: Findings) -> None:
         """Take what an analysis found from elsewhere instead of computing it."""
         self._findings[analysis] = found

@@ -18,6 +18,9 @@ SURVIVAL = "survival"
 
 _RULE = ("depth", "patience", "min_drop")
 
+_MOST_HEALTHY = 3
+"""More methods without a failure at a lag are not named."""
+
 
 def outcomes(found: Findings) -> Iterator[Finding]:
     """How many runs came to which end."""
@@ -40,11 +43,17 @@ def failures_by_lag(found: Findings) -> Iterator[Finding]:
     """Which methods failed how often at each lag."""
     for lag, rows in found.tables["rates_by_lag"].groupby("staleness"):
         parts = []
-        for row in rows.to_dict("records"):
+        healthy = rows[(rows["collapsed"] == 0) & (rows["stopped"] == 0)]
+        short = len(healthy) > _MOST_HEALTHY and healthy["runs"].nunique() == 1
+        others = "all others" if len(healthy) < len(rows) else "every method"
+        for row in (rows.drop(healthy.index[1:]) if short else rows).to_dict("records"):
+            who = others if short and not row["collapsed"] and not row["stopped"] else row["method"]
             stopped = f" and {row['stopped']} stopped by an alarm" if row["stopped"] else ""
             interval = f" [{row['low']:.0%}, {row['high']:.0%}]" if row["low"] < row["high"] else ""
-            parts.append((row["rate"], f"{row['method']} {row['collapsed']} of {row['runs']}{stopped}{interval}"))
-        named = "; ".join(text for _, text in sorted(parts))
+            parts.append((row["rate"], f"{who} {row['collapsed']} of {row['runs']}{stopped}{interval}"))
+        named = "; ".join(
+            text for _, text in sorted(parts, key=lambda part: (part[0], part[1].startswith("all others "), part[1]))
+        )
         what = " (95% Wilson interval of the rate)" if rows["low"].notna().any() else ""
         text = f"Lag {lag}, collapsed runs{what}: {named}."
         yield found.finding(OUTCOMES, text, "rates_by_lag", rows, tuple(found.tables["rates_by_lag"].columns))

@@ -60,7 +60,7 @@ def answers_table(
         known = here[here["iqm"].notna()]
         if known.empty:
             continue
-        alive = known[known["collapsed"] < known["runs"]]
+        alive = known[known["collapsed"] < known["scored"]]
         ranked = known.iloc[:1] if alive.empty else alive
         best = ranked.iloc[0]
         row = {"staleness": lag, "method": best["method"], "rates": _rates(choices, lag, str(best["method"]))}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pandas as pd
 
 from vcpo_bench.analysis.comparison.scoreboard import cell_summary
-from vcpo_bench.analysis.findings import Finding, Findings, own_key
+from vcpo_bench.analysis.findings import Finding, Findings, agreeing, own_key
 from vcpo_bench.analysis.intervals import ENOUGH
 from vcpo_bench.analysis.results import Results
-from vcpo_bench.analysis.wording import counted, learning_rate, listed
+from vcpo_bench.analysis.wording import counted, learning_rate, listed, percent, row_by_row
 
 EXTENT = "extent"
 """Topic: what was run."""
@@ -21,14 +21,28 @@ COMPLETE = "complete"
 THREAT = "threat"
 """Topic: what threatens the validity of conclusions."""
 
+_MOST_AT_LAG = 0.75
+"""Share of the data at the lag that was asked for, below which a reader must know."""
 _SETTING = ["task", "regime", "lr", "staleness", "method"]
 
 
 def coverage(results: Results) -> Findings:
-    """Table `cells` (`analysis.comparison.scoreboard.cell_summary`) and what it says about the study as a whole."""
-    found = Findings({"cells": cell_summary(results).drop(columns=["provenance", "path"])}, {"cells": own_key})
+    """What the cells say about the study as a whole.
+
+    Tables: `cells` (`analysis.comparison.scoreboard.cell_summary`), and `realized`: per `staleness`, how many
+    `trajectories` were consumed, how many of them `at_lag`, and their `share`.
+    """
+    cells = cell_summary(results).drop(columns=["provenance", "path"])
+    tables = {"cells": cells, "realized": _realized(results)}
+    found = Findings(tables, {"cells": own_key, "realized": agreeing(cells, "staleness")})
     found.statements += [_extent(found), *_progress(found)]
-    found.statements += [*_seeds(found), *_one_of_a_kind(found), *_unequal_runs(found), _optimism(found)]
+    found.statements += [
+        *_seeds(found),
+        *_one_of_a_kind(found),
+        *_unequal_runs(found),
+        *_younger(found),
+        _optimism(found),
+    ]
     return found
 
 
@@ -107,6 +121,21 @@ def _unequal_runs(found: Findings) -> Iterator[Finding]:
         verb = "is" if len(broken) == 1 else "are"
         text = f"{counted(len(broken), 'cell')} ended in an error and {verb} missing from every comparison."
         yield _about(found, THREAT, text, broken, "status", "error")
+
+
+def _realized(results: Results) -> pd.DataFrame:
+    lags = results.lags.merge(results.cells[["key", "staleness"]], on="key")
+    at_lag = lags["trajectories"].where(lags["lag"] >= lags["staleness"], 0)
+    table = lags.assign(at_lag=at_lag).groupby("staleness")[["trajectories", "at_lag"]].sum().reset_index()
+    return table.assign(share=table["at_lag"] / table["trajectories"])
+
+
+def _younger(found: Findings) -> Iterator[Finding]:
+    """Lags that less than `_MOST_AT_LAG` of the data had."""
+    table = found.tables["realized"]
+    for part, row in row_by_row(table[table["share"] < _MOST_AT_LAG]):
+        text = f"Lag {row['staleness']}: {percent(row['share'])} of its data was that old; the rest was younger."
+        yield found.finding(THREAT, text, "realized", part, ("staleness", "trajectories", "at_lag", "share"))
 
 
 def _optimism(found: Findings) -> Finding:

@@ -32,8 +32,8 @@ def ranking(runs: pd.DataFrame, column: str, replications: int = REPLICATIONS) -
         replications: Of the stratified bootstrap.
 
     Returns:
-        Columns `staleness`, `method`, `seeds` (fewest in a task), `runs`, `failed`, then `iqm`, `mean`,
-        `median`, `optimality_gap`, each with `_low` and `_high`, widened for tuned runs
+        Columns `staleness`, `method`, `seeds` (fewest in a task), `runs`, how many `collapsed` and how many are
+        `scored`, then `iqm`, `mean`, `median`, `optimality_gap`, each with `_low` and `_high`, widened for tuned runs
         (`analysis.comparison.best_learning_rate.CROSS_FIT`), within the range of rewards where these are what is
         ranked, and NaN with fewer than `ENOUGH` scores.
     """
@@ -43,13 +43,13 @@ def ranking(runs: pd.DataFrame, column: str, replications: int = REPLICATIONS) -
         row = dict(zip(("staleness", "method"), name, strict=True))
         seeds = min((len(one) for one in strata), default=0)
         row |= {"seeds": seeds, "runs": len(part)}
-        row["collapsed"] = int(part["collapsed"].sum())
+        row |= {"collapsed": int(part["collapsed"].sum()), "scored": sum(map(len, strata))}
         for statistic, estimate in aggregates(strata, replications).items():
             low, high = _ends(part, column, estimate) if sum(map(len, strata)) >= ENOUGH else (np.nan, np.nan)
             row |= {statistic: estimate.value, f"{statistic}_low": low, f"{statistic}_high": high}
         rows.append(row)
     names = ["iqm", "mean", "median", "optimality_gap"]
-    columns = ["staleness", "method", "seeds", "runs", "collapsed"]
+    columns = ["staleness", "method", "seeds", "runs", "collapsed", "scored"]
     columns += [f"{one}{end}" for one in names for end in ("", "_low", "_high")]
     table = pd.DataFrame(rows, columns=columns)
     return table.sort_values(["staleness", "iqm"], ascending=[True, False], ignore_index=True)

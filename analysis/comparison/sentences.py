@@ -102,7 +102,7 @@ def beaten(found: Findings) -> Iterator[Finding]:
     for lag, rows in found.tables["ranking"].groupby("staleness"):
         if rows["runs"].min() < ENOUGH:  # which `limits` says of all lags
             continue
-        alive = rows[rows["collapsed"] < rows["runs"]]
+        alive = rows[rows["collapsed"] < rows["scored"]]
         if len(alive):
             yield from _beaten(found, lag, str(alive.iloc[0]["method"]))
 

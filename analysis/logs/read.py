@@ -93,11 +93,19 @@ def _read_parts(paths: Sequence[str | Path], rows: LogRows) -> tuple[list[Path],
         dumps += more
         part = LogRows(rows.keep, rows.step) if len(paths) > 1 else rows
         status = _read_sources(sources, part, Path(one)) or status
-        if ignored:
-            part.notes.append(f"{', '.join(ignored)} files are there as well; they were not read")
+        if ignored and any(source.files for source in sources):
+            part.notes.append(
+                f"{_named(sources)} read; {', '.join(ignored)} files are there as well, and were not read"
+            )
         if part is not rows:
             rows.absorb(part)
     return dumps, status
+
+
+def _named(sources: Sequence[LogFiles]) -> str:
+    """`a/log.txt was`, `a/log.txt and 3 more were`."""
+    files = [file for source in sources for file in source.files]
+    return f"{files[0]} and {len(files) - 1} more were" if len(files) > 1 else f"{files[0]} was"
 
 
 def _read_sources(sources: list[LogFiles], rows: LogRows, root: Path) -> str:

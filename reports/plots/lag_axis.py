@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from vcpo_bench.analysis.intervals import ENOUGH, reward_interval
@@ -14,7 +15,7 @@ from vcpo_bench.reports.plots.caption import estimate, several
 from vcpo_bench.reports.plots.method_style import INK
 from vcpo_bench.reports.plots.sheet import add_legend, columns_for, draw_at_lags, figure_name, label_edges, panel_grid
 from vcpo_bench.reports.plots.ticks import LEAST, places
-from vcpo_bench.reports.study import Study
+from vcpo_bench.reports.study import ComparisonSetting, Study
 
 
 def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Plot | None:
@@ -37,6 +38,9 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     figure, axes = panel_grid(sheet, len(rates), columns)
     for line in lines:
         draw_at_lags(axes[line.panel], line, lags, methods)
+    lost = [
+        _cross(axes[line.panel], line, lags, methods, _ended_as_nan(study, settings, line, rates)) for line in lines
+    ]
     label_edges(axes, columns, "lag (updates)", "final reward")
     for panel_axes, lr in zip(axes, rates, strict=True):
         places(panel_axes, lags)
@@ -48,10 +52,29 @@ def reward_against_lag(study: Study, sheet: Sheet, task: str, regime: str) -> Pl
     caption = (
         f"{title} Task {task}, regime {regime}: mean reward of the last three evaluations. "
         f"{estimate(lines, 'Mean over', 'bar', '95% Student-t interval', least=ENOUGH)} Lags stand at equal distances."
-    )
+    ) + _CROSSES * any(lost)
     labels = [f"lr {rate(lr)}" for lr in rates]
     name = figure_name("reward-lag", task, regime)
     return Plot(name, title, caption, figure, methods, lines, "lag", "final_reward", labels, places=True)
+
+
+_CROSSES = " A cross: a run there ended as nan, and counts with the reward it had before."
+
+
+def _ended_as_nan(study: Study, settings: list[ComparisonSetting], line: Line, rates: list[float]) -> list[int]:
+    """The lags at which a run of a method ended as nan."""
+    here = [one for one in settings if one.lr == rates[line.panel]]
+    return [one.lag for one in here if study.runs(one, line.name)["status"].eq("nan").any()]
+
+
+def _cross(axes: Axes, line: Line, lags: list[int], methods: list[str], lost: list[int]) -> bool:
+    """A cross where a run of one method in one panel ended as nan; whether any did."""
+    ended = np.isin(line.x, lost)
+    if ended.any():
+        at = [lags.index(int(lag)) for lag in line.x[ended]]
+        (crosses,) = axes.plot(at, line.y[ended], "x", color=INK, markersize=7.0, markeredgewidth=1.2)
+        crosses.set_gid(f"m{methods.index(line.name)}-nan-{line.panel}")
+    return bool(ended.any())
 
 
 def _tops(lines: list[Line]) -> list[float]:

@@ -65,6 +65,19 @@ _FIXED: dict[str, LineStyle] = {
     "mis": LineStyle(OKABE_ITO["sky"], DASHES[3], "P"),
 }
 
+_APART: dict[str, str] = {
+    "gspo-token": "'",
+    "m2-mask": "'",
+    "pnpo": "'",
+    "positive-only": "'",
+    "prime-rl": "'",
+    "psis": "'",
+    "sampo": "'",
+    "two-sided": "'''''",
+    "veto": "''",
+}
+"""Appended to names of the catalog before they are hashed, where two would look the same."""
+
 _SIGNALS: dict[str, LineStyle] = {
     "ess": LineStyle(INK, DASHES[0], "o"),
     "max_weight": LineStyle(OKABE_ITO["blue"], DASHES[1], "s"),
@@ -101,7 +114,7 @@ def line_style(method: str) -> LineStyle:
     """
     if method in _FIXED or method in _SIGNALS:
         return _FIXED.get(method) or _SIGNALS[method]
-    digest = hashlib.sha256(method.encode()).digest()
+    digest = hashlib.sha256((method + _APART.get(method, "")).encode()).digest()
     known = _FIXED.get(base_name(method))
     colors = (*OKABE_ITO.values(), *MORE_COLORS)
     color = known.color if known else colors[digest[0] % len(colors)]

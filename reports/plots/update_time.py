@@ -22,6 +22,9 @@ _PHASES = tuple(DIAGNOSTICS[name] for name in ("seconds_sample", "seconds_score"
 _COLORS = ("#F0E442", OKABE_ITO["sky"], OKABE_ITO["blue"], INK)
 """Of the palette of Okabe and Ito, from light to dark: gray print keeps them apart."""
 
+_FEW = 0.01
+"""A smaller share of updates that are left out is not worth a sentence."""
+
 
 def phases(study: Study, sheet: Sheet) -> Plot | None:
     """Median milliseconds of each phase of an update, a bar per method; None when no time was recorded."""
@@ -30,10 +33,10 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     quiet = quiet_updates(study.results)
     steps = steps[quiet]
     cells = study.results.cells
-    number, kinds = pd.factorize(cells["method"])
-    of_method = steps[columns].groupby(number[cell_rows(steps, cells)])
-    runs = steps["key"].drop_duplicates().map(cells.set_index("key")["method"]).value_counts()
-    medians = 1e3 * of_method.median().rename(index=dict(enumerate(kinds)))
+    of_run = steps[columns].groupby(cell_rows(steps, cells)).median()  # as the table of costs has it
+    method_of_run = cells["method"].to_numpy(dtype=object)[of_run.index]
+    runs = pd.Series(method_of_run).value_counts()
+    medians = 1e3 * of_run.groupby(method_of_run).median()
     medians = medians[medians.sum(axis=1) > 0]
     if medians.empty:
         return None
@@ -56,15 +59,17 @@ def phases(study: Study, sheet: Sheet) -> Plot | None:
     figure.legend(loc="outside upper center", ncols=4 if sheet.width > 4 else 2)
     title = "Where does the time of an update go?"
     caption = (
-        f"{title} Median over the updates of {several(runs[methods], 'run')} per method, without an interval. "
+        f"{title} Median over {several(runs[methods], 'run')} per method of each run's median, without an interval. "
         f"{_left_out(quiet, [name for name in study.methods if name not in methods])}"
-    )
+    ).strip()
     lines = [Line(0, one.axis_label(), places, medians.loc[methods, one.name].to_numpy(np.float64)) for one in _PHASES]
     return Plot("phases", title, caption, figure, [], lines, "method_index", "milliseconds", [", ".join(methods)])
 
 
 def _left_out(quiet: NDArray[np.bool_], missing: list[str]) -> str:
     """What the caption says of updates that are not counted, and of methods that have no others."""
+    if quiet.mean() > 1 - _FEW and not missing:
+        return ""
     said = (
         f"{100 * (1 - quiet.mean()):.0f}% of the updates are left out: the machine was busy with other work, since "
         f"sampling, the same work for every method, took more than {SLOWER:g} times as long as at best."

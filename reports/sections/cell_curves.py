@@ -12,6 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from vcpo_bench.reports.formatting import number
+from vcpo_bench.reports.plots.ticks import noise_floor
 from vcpo_bench.reports.study import Curves, Series, Study, bin_edges, binned
 
 WIDTH, HEIGHT, BINS = 300, 90, 60
@@ -28,11 +29,12 @@ class _Curve(NamedTuple):
     range: tuple[float, float] | None
 
 
+_KL = "kl_mu_theta_k3"
 _CURVES = (
     _Curve("reward", "mean of sampled responses", "evals", "sampled_reward", False, (0.0, 1.0)),
     _Curve("ESS ratio", "share of the batch", "steps", "ess_ratio", True, (0.005, 1.0)),
     _Curve("gradient norm", "before clipping", "steps", "grad_norm", True, None),
-    _Curve("KL", "nats/token", "steps", "kl_mu_theta_k3", True, None),
+    _Curve("KL", "nats/token", "steps", _KL, True, None),
     _Curve("lag", "updates, mean over tokens", "steps", "lag_mean", False, None),
 )
 
@@ -96,22 +98,25 @@ def _spark(study: Study, key: str, onset: float, lag: int, curve: _Curve) -> Spa
         steps, values = np.minimum((edges[:-1] + edges[1:]) / 2, last), binned(steps, values, edges)
     finite = values[np.isfinite(values)]
     asked = float(lag) if curve.column == "lag_mean" else None
-    low, high = _scale(values, curve, asked)
+    low, high = _scale(values, curve, asked, noise_floor(np.array([study.largest_kl])))
     path = _path(steps / max(last, 1.0), values, (low, high), curve.log)
     words = f"{number(float(finite.min()))} to {number(float(finite.max()))}"
     mark = None if pd.isna(onset) else float(onset)
     return Spark(curve.label, curve.unit, words, path, low, high, curve.log, max(last, 1.0), mark, asked)
 
 
-def _scale(values: Series, curve: _Curve, asked: float | None) -> tuple[float, float]:
-    """Values at the lower and upper edge."""
+def _scale(values: Series, curve: _Curve, asked: float | None, floor: float) -> tuple[float, float]:
+    """Values at the lower and upper edge; a KL below the floor lies on the lower one."""
     if curve.range is not None:
         return curve.range
     if asked is not None:
         return 0.0, max(float(np.nanmax(values)), asked, 1.0) * 1.05
     with np.errstate(invalid="ignore"):
         known = values[np.isfinite(values) & (values > 0)] if curve.log else values[np.isfinite(values)]
-    return (float(known.min()), float(known.max())) if known.size else (1.0, 1.0)
+    if not known.size:
+        return 1.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    return (max(low, floor), max(high, 10 * floor)) if curve.column == _KL else (low, high)
 
 
 def _path(x: Series, y: Series, scale: tuple[float, float], log: bool) -> str:

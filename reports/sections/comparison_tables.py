@@ -197,6 +197,8 @@ def comparison_tables(study: Study, ledger: Ledger, *names: str) -> list[Table]:
         if name == "cost":
             frame = _baselines_named(frame) if frame["milliseconds"].notna().any() else frame.iloc[:0]
             layout = _COST_ALONE if frame["base"].eq(MISSING).all() else layout
+        if name == "non_inferiority":
+            frame = _of_runs_that_arrive(frame)
         if frame.empty:  # one seed leaves no other on which a rate could be chosen
             continue
         if name in _IN_ORDER:
@@ -237,6 +239,12 @@ def _layout(study: Study, name: str) -> Layout:
         caption = f"Methods, each at {at_rate(study)}. {scale(study)}"
         return replace(layout, caption=caption, intervals=f"{_BOOTSTRAP}{widened}{narrow}.")
     return layout
+
+
+def _of_runs_that_arrive(times: pd.DataFrame) -> pd.DataFrame:
+    """The table of times without ratios where no run arrives: they would compare a budget with a time."""
+    ratios = [str(name) for name in times if "_ratio" in str(name)]
+    return times.assign(**{name: times[name].where(times["reached"] > 0) for name in ratios})
 
 
 def _baselines_named(cost: pd.DataFrame) -> pd.DataFrame:

@@ -15,6 +15,8 @@ from vcpo_bench.analysis.diagnosis import Diagnosis, Series
 from vcpo_bench.analysis.diagnosis.chain import chain_sentence
 from vcpo_bench.analysis.diagnosis.index import IndexedRun
 from vcpo_bench.analysis.diagnosis.try_next import how_to_resume
+from vcpo_bench.analysis.logs.names import LogColumn
+from vcpo_bench.analysis.logs.run import PART
 from vcpo_bench.files.atomic import write_text
 from vcpo_bench.reports.writers.templated import rendered
 
@@ -81,7 +83,8 @@ def write_diagnosis(found: Diagnosis, target: Path) -> Path:
 def diagnosis_page(found: Diagnosis) -> str:
     """The page as text."""
     panels = _panels(found)
-    first = min(_FIRST, sum(name in found.run.series for name in _LEADING) + len(found.departures))
+    judged = len(_judged(found))
+    first = judged + min(_FIRST, sum(name in found.run.series for name in _LEADING) + len(found.departures))
     return rendered(
         "diagnosis.html.j2",
         helpers={"num": lambda value: "" if math.isnan(value) else f"{value:.4g}", "curve": curve},
@@ -97,19 +100,33 @@ def diagnosis_page(found: Diagnosis) -> str:
 
 
 def _panels(found: Diagnosis) -> list[SignalPanel]:
-    """The reward first, then the signals in the order in which they left, then the rest."""
+    """Parts of the reward that were judged, the reward, the signals in the order in which they left, then the rest."""
     left = [one.column for one in found.departures]
     order = [*_LEADING, *left, *sorted(found.run.series)]
     names = [name for name in dict.fromkeys(order) if name in found.run.series]
     span = _span(found)
     marks = {one.column: one.step for one in found.departures}
     panels = []
+    for name, part in _judged(found).items():
+        panels.append(SignalPanel(name, name, part.source.tag, _curve(part, span, found.onset, float("nan"))))
     for name in names:
         series = found.run.series[name]
         svg = _curve(series, span, found.onset, marks.get(name, float("nan")))
-        title = f"{series.column.label} ({series.column.unit})"
-        panels.append(SignalPanel(title, ", ".join(series.logged_as[:3]), series.source.tag, svg))
+        panels.append(SignalPanel(_title(series.column), ", ".join(series.logged_as[:3]), series.source.tag, svg))
     return panels
+
+
+def _judged(found: Diagnosis) -> dict[str, Series]:
+    """Parts of the reward that the verdict was read from, or that the chain of what happened names."""
+    if found.outcome.column != PART:
+        return {}
+    said = " ".join((found.outcome.reason, *(link.sign for link in found.chain)))
+    return {name: part for name, part in found.run.parts.items() if name in said}
+
+
+def _title(column: LogColumn) -> str:
+    """A signal with its unit, where the unit says more than the name."""
+    return column.label if column.unit in ("1", column.label, "l2") else f"{column.label} ({column.unit})"
 
 
 def _span(found: Diagnosis) -> tuple[float, float]:
@@ -145,8 +162,10 @@ def _curve(series: Series, span: tuple[float, float], onset: float, left: float)
         f'<text x="{_MARGIN_LEFT - 5}" y="{_MARGIN_TOP + 8}" text-anchor="end">{_short(high)}</text>',
         f'<text x="{_MARGIN_LEFT - 5}" y="{floor}" text-anchor="end">{_short(low)}</text>',
         f'<text x="{_MARGIN_LEFT}" y="{HEIGHT - 5}">{span[0]:g}</text>',
-        f'<text x="{WIDTH}" y="{HEIGHT - 5}" text-anchor="end">step {span[1]:g}{", log axis" if log else ""}</text>',
+        f'<text x="{WIDTH}" y="{HEIGHT - 5}" text-anchor="end">step {span[1]:g}</text>',
     ]
+    if log:
+        parts.append(f'<text x="{_MARGIN_LEFT - 5}" y="{(_MARGIN_TOP + floor) // 2}" text-anchor="end">log</text>')
     label = f"from {low:.3g} to {high:.3g}"
     return Markup(f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>')
 

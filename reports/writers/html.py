@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +25,11 @@ from vcpo_bench.reports.writers.galleries import Gallery, in_galleries
 from vcpo_bench.reports.writers.second_process import beside
 from vcpo_bench.reports.writers.svg import draw_svg, inline, swatch
 from vcpo_bench.reports.writers.templated import rendered
+from vcpo_bench.reports.writers.tex_tables import without_constants
 
 SCREEN = Sheet(width=9.0, panel_height=2.0, font_size=9.0)
+_SHARED = ("task", "lr", "seeds")
+"""Settings without a column where they have one value: columns with results need the room."""
 NARROW = Sheet(width=4.4, panel_height=1.9, font_size=9.0, most_columns=1)
 """For a phone: panels one below another, in letters that can be read there."""
 
@@ -122,11 +125,31 @@ def _drawn(document: Document) -> list[DrawnSection]:
         numbered = enumerate(track(pictures, "drawing figures", len(pictures)))
         figures = iter([_figure(picture, f"f{index}", narrow) for index, picture in numbered])
     sections = []
+    lean = _without_shared(document)
     for section in document.sections:
-        every = (next(figures) if isinstance(block, Picture) else block for block in section.blocks)
+        every = (next(figures) if isinstance(block, Picture) else lean(block) for block in section.blocks)
         if blocks := [block for block in every if block is not None]:
             sections.append(DrawnSection(section.anchor, section.title, section.folded, in_galleries(blocks, _legend)))
     return sorted(sections, key=lambda one: one.folded)
+
+
+def _without_shared(document: Document) -> Callable[[Table | Prose], Table | Prose]:
+    """What drops columns in which every row of every table agrees, of `_SHARED`, and says so in the caption."""
+    tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
+    values: dict[str, set[str]] = {name: set() for name in _SHARED}
+    for table in tables:
+        for place, heading in enumerate(table.headings):
+            if heading in values:
+                values[heading] |= {row[place].text for row in table.rows}
+    shared = [name for name, own in values.items() if len(own) == 1]
+
+    def lean(block: Table | Prose) -> Table | Prose:
+        if not isinstance(block, Table):
+            return block
+        table, said = without_constants(block, shared)
+        return replace(table, caption=f"{table.caption} In all rows: {said}.") if said else block
+
+    return lean
 
 
 def _legend(block: _Shown) -> list[str] | None:

@@ -6,7 +6,7 @@ Widths are measured with Computer Modern, which matplotlib ships: no LaTeX is st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -113,14 +113,19 @@ def choose(table: Table, column: float, text: float) -> TableLayout:
     return TableLayout(column != text, SIZES[-1], scaled=True)
 
 
-def without_constants(table: Table) -> tuple[Table, str]:
+def without_constants(table: Table, only: Collection[str] | None = None) -> tuple[Table, str]:
     """The table without the settings in which all rows agree, and what they are, and without columns that are empty.
 
     Results stay, and so does what a table of one row is about.
+
+    Args:
+        table: As it is.
+        only: Headings of the columns that may go; None: any.
     """
     several = len(table.rows) > 1
     texts = [{row[i].text.strip() for row in table.rows} for i in range(len(table.headings))]
     constant = [i for i, own in enumerate(texts) if several and (own <= {"", MISSING} or _shared(table, i, own))]
+    constant = [i for i in constant if only is None or table.headings[i] in only]
     kept = [i for i in range(len(table.headings)) if i not in constant]
     said = ", ".join(
         f"{table.headings[i]} {table.rows[0][i].text}"

@@ -15,7 +15,7 @@
   const cells = all("details.cell");
   const boards = tables.filter(({ table }) => table.closest("#table-scoreboard, .board"));
   const values = AXES.map((axis, at) => {
-    const found = boards.flatMap(({ table, places }) => [...table.tBodies[0].rows].map((row) => plain(row.cells[places[at]].textContent)));
+    const found = boards.filter(({ places }) => places[at] >= 0).flatMap(({ table, places }) => [...table.tBodies[0].rows].map((row) => plain(row.cells[places[at]].textContent)));
     return [...new Set(found)].sort((a, b) => Number(a) - Number(b) || a.localeCompare(b, "en", { numeric: true }));
   });
   const chosen = AXES.map(() => "");

@@ -101,7 +101,9 @@ def test_a_method_that_is_worse_by_more_than_chance_is_not_called_equal():
     table.loc[(table["method"] == "a") & (table["seed"] % 4 == 0), "score"] -= 1.2
     pairs = all_pairs(table, "score")
     means = {"iqm": [0.95, 0.9], "iqm_low": 0.8, "iqm_high": 1.0}
-    ranking = pd.DataFrame({"staleness": 16, "method": ["a", "b"], "runs": 16, "collapsed": [4, 0]} | means)
+    ranking = pd.DataFrame(
+        {"staleness": 16, "method": ["a", "b"], "runs": 16, "scored": 16, "collapsed": [4, 0]} | means
+    )
     tables = {"ranking": ranking, "pairs": pairs, "tuned": table.assign(rates=1)}
     cells = pd.DataFrame({"key": ["one"], "staleness": [16]})
     found = Findings(tables, {name: agreeing(cells, "staleness") for name in tables})

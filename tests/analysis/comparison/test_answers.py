@@ -15,7 +15,7 @@ from vcpo_bench.analysis.intervals import stratified_t
 RANKING = pd.DataFrame(
     [(16, "vcpo", 6, 6, 0, 0.9, 0.8, 1.0), (16, "tis", 6, 6, 0, 0.7, 0.6, 0.8)],
     columns=["staleness", "method", "seeds", "runs", "collapsed", "iqm", "iqm_low", "iqm_high"],
-)
+).assign(scored=6)
 BY_TASK = pd.DataFrame([(16, "walk", "vcpo", 0.64)], columns=["staleness", "task", "method", "reward"])
 CHOICES = pd.DataFrame([(16, "vcpo", 3e-4), (16, "vcpo", 1e-4)], columns=["staleness", "method", "chosen_lr"])
 PAIR = ["staleness", "first", "second", "estimate", "low", "high", "p", "p_exact", "p_holm", "pairs"]
@@ -144,6 +144,12 @@ def test_survival_comes_before_the_reward(collapsed: list[int], words: str, trie
     assert ("no run of another method survived" in answer.text) == (6 in collapsed and collapsed != [6, 6])
     assert f"--lr {tried} to " in more.text
     assert ("--seeds" in more.text) == (6 not in collapsed)
+
+
+def test_a_run_that_ended_in_an_error_is_no_survivor() -> None:
+    ranking = RANKING.assign(scored=[5, 6], collapsed=[5, 0])
+    table = answers_table(ranking, pd.DataFrame(columns=PAIR), CHOICES.iloc[:0], BY_TASK)
+    assert list(table["method"]) == ["tis"]
 
 
 def test_a_method_with_survivors_is_highest_of_those_although_a_dead_one_has_more() -> None:

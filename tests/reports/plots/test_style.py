@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import colors
 
+from vcpo_bench.methods import method_names
 from vcpo_bench.reports.formatting import MINUS, MISSING, interval, number, rate, whole
 from vcpo_bench.reports.plots.method_style import GRID, INK, OKABE_ITO, drawing, line_style
 from vcpo_bench.reports.plots.prediction import PANELS
@@ -32,6 +33,11 @@ def test_many_methods_share_no_look() -> None:
     names = ["aipo", "aspo", "band", "bandpo", "bapo", "cispo", "topr", "sapo", "dapo", "gmpo", "m2po", "tba", "luspo"]
     assert len({line_style(name) for name in names}) == len(names)
     assert len({line_style(name).color for name in names}) > 6
+
+
+def test_no_two_methods_that_ship_share_a_look() -> None:
+    names = method_names()
+    assert len({line_style(name) for name in names}) == len(names)
 
 
 def test_signals_of_the_prediction_figure_differ_in_color_and_without_it() -> None:
