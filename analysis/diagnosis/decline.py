@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vcpo_bench.analysis.diagnosis.small_batch import wander
-
 Array = NDArray[np.float64]
 
 WINDOW = 3
@@ -56,7 +54,7 @@ def find_decline(steps: Array, values: Array) -> Decline | None:
     noise = float(np.std(np.diff(values))) / np.sqrt(2 * WINDOW)
     top = int(np.argmax(means))
     best, end = float(means[top]), float(means[-1])
-    if best <= 0 or best - end < max(LOST * best, NOISES * np.sqrt(2) * max(noise, wander(values))):
+    if best <= 0 or best - end < max(LOST * best, NOISES * np.sqrt(2) * noise):
         return None
     above = np.flatnonzero(means >= (best + end) / 2)
     onset = float(steps[min(int(above[-1]) + WINDOW - 1, steps.size - 1)])

@@ -20,7 +20,6 @@ from vcpo_bench.analysis.diagnosis.small_batch import (
     fell_beyond_noise,
     samples_per_value,
     scatter,
-    wander,
 )
 from vcpo_bench.analysis.diagnosis.small_reward import died, learned
 from vcpo_bench.analysis.diagnosis.unit_reward import to_unit
@@ -121,15 +120,13 @@ def _of_series(run: LoggedRun, series: Series, averaged: bool) -> Outcome | str:
     if run.framework != OWN and not why:  # a reward that was shifted has no nothing
         event = _of_small(event, steps, scaled, _samples_behind(series, scaled))
     found = _outcome(event, series, width, why, steps, scaled)
-    own = run.framework == OWN  # the rates on record are of the rule without waves
-    return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled, not own)
+    return found if status == "nan" else _if_beyond_noise(found, series, steps, scaled)
 
 
 def _event(steps: Array, points: Array, status: str) -> CollapseVerdict:
     event = judge(steps, points, status)
     if event.kind == "transient dip" or event.unresolved:  # one low point may be noise
-        noise = max(scatter(points), math.sqrt(2) * wander(points))
-        rule = CollapseRule(min_drop=max(CollapseRule().min_drop, NOISES * noise))
+        rule = CollapseRule(min_drop=max(CollapseRule().min_drop, NOISES * scatter(points)))
         event = judge(steps, points, status, rule)
     return event
 
@@ -149,7 +146,7 @@ def _samples_behind(series: Series, points: Array) -> float | None:
     return None if samples is None else samples * series.finite[1].size / points.size
 
 
-def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Array, waves: bool) -> Outcome:
+def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Array) -> Outcome:
     """No verdict of a fall that noise, few samples, or the order of prompts in small batches can explain."""
     if outcome.verdict not in FELL:
         return outcome
@@ -157,7 +154,7 @@ def _if_beyond_noise(outcome: Outcome, series: Series, steps: Array, points: Arr
     behind = _samples_behind(series, points)
     updates = max(float(np.median(np.diff(series.finite[0]))), 1.0)  # behind a value
     few = "" if samples is None else f"Each value is the mean of {samples} samples. "
-    if not fell_beyond_noise(points, at, behind, waves):
+    if not fell_beyond_noise(points, at, behind):
         reason = f"{few}The fall is within the noise of the curve; take more samples, or log an evaluation."
     elif samples is not None and samples <= SMALL * updates and ends_where_it_began(points, behind or samples):
         reason = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from vcpo_bench.analysis.logs.run import Series
 
@@ -53,20 +52,18 @@ def ends_where_it_began(values: Array, samples: float) -> bool:
     return end >= max(start - _LIKELY * _standard_error(start, _POINTS * samples), _NOTHING)
 
 
-def fell_beyond_noise(values: Array, at: int, samples: float | None, waves: bool = True) -> bool:
+def fell_beyond_noise(values: Array, at: int, samples: float | None) -> bool:
     """Whether the points from one on, or the last ones, are below the best before it by more than noise can explain.
 
     Args:
         values: Reward between 0 and 1, shape [n].
         at: First low point.
         samples: Behind one point; None: not known, so only what neighbors of the curve differ by is noise.
-        waves: Whether slow waves are noise too.
     """
     before = values[: max(at, _POINTS)]
     best = float(np.convolve(before, np.full(_POINTS, 1 / _POINTS), mode="valid").max())
     low = min(float(values[at : at + _POINTS].mean()), float(values[-_POINTS:].mean()))
-    noise = _noise(values, best, samples)
-    return best - low > NOISES * (max(noise, float(np.sqrt(2)) * wander(values)) if waves else noise)
+    return best - low > NOISES * _noise(values, best, samples)
 
 
 def rose_beyond_noise(values: Array, samples: float | None) -> bool:
@@ -84,21 +81,6 @@ def _noise(values: Array, mean: float, samples: float | None) -> float:
 def scatter(values: Array) -> float:
     """Robust standard deviation of one point, from how neighbors differ; shape [n]."""
     return _MAD_TO_STD * float(np.median(np.abs(np.diff(values)))) / float(np.sqrt(2))
-
-
-def wander(values: Array) -> float:
-    """Standard deviation of a curve around the best rise, fall and rise again; shape [n], at least three.
-
-    What it moves by beside its one deepest fall, in waves of any length: neighbors do not show those, and a mean of few
-    points lies on one of them, so averaging makes it no smaller.
-    """
-    means = np.convolve(values, np.full(_POINTS, 1 / _POINTS), mode="valid")
-    low = int(np.argmin(means - np.maximum.accumulate(means)))
-    top = int(np.argmax(means[: low + 1]))
-    rise, fall, again = np.split(values, [top + 2, low + 2])  # a mean stands for the second of its points
-    parts = ((rise, True), (fall, False), (again, True))
-    fits = [isotonic_regression(one, increasing=up).x for one, up in parts if one.size]
-    return float(np.std(values - np.concatenate(fits)))
 
 
 def _standard_error(mean: float, samples: float) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vcpo_bench.analysis.diagnosis.outcome import read_outcome
-from vcpo_bench.analysis.diagnosis.small_batch import samples_per_value, wander
+from vcpo_bench.analysis.diagnosis.small_batch import samples_per_value
 from vcpo_bench.analysis.logs.names import Name, columns
 from vcpo_bench.analysis.logs.run import LoggedRun, Series
 
@@ -76,33 +76,3 @@ def test_a_noisy_curve_that_begins_near_its_least_has_no_dips() -> None:
 def test_a_curve_without_noise_can_dip() -> None:
     reward = np.where((T > 60) & (T < 75), 0.1, 0.6) + np.linspace(0, 0.1, T.size)
     assert read_outcome(run(reward=reward)).verdict == "dip"
-
-
-def wandering(level: float, seed: int) -> np.ndarray:
-    """A flat curve of 400 updates whose noise is remembered for about 20 of them, as 64 samples in groups of 8."""
-    rng = np.random.default_rng(seed)
-    noise = rng.normal(0, 0.03 * np.sqrt(1 - 0.95**2), 400)
-    for at in range(1, 400):
-        noise[at] += 0.95 * noise[at - 1]
-    share = np.clip(level + noise + 0.04 * np.sin(np.arange(400) / 30 + seed), 0.01, 0.99)[:, None]
-    return rng.binomial(8, rng.beta(np.repeat(share, 8, 1), np.repeat(1 - share, 8, 1))).mean(axis=1) / 8
-
-
-def verdict_of(reward: np.ndarray) -> str:
-    steps = np.arange(1.0, reward.size + 1)
-    series = Series(columns()["reward"], Name("reward", "reward", "exact"), ("reward",), steps, reward)
-    return read_outcome(LoggedRun("x", "trl", "TRL", "optimizer updates", "step", {"reward": series})).verdict
-
-
-def test_waves_of_a_flat_curve_are_no_falls_and_a_fall_among_waves_is_one() -> None:
-    flat = [verdict_of(wandering(0.2, seed)) for seed in range(40)]
-    assert sum(one in ("collapsed", "declining") for one in flat) <= 4  # 23 where neighbors alone are noise
-    falling = np.where(np.arange(400) < 250, 1, 0.1)
-    assert all(verdict_of(wandering(0.5, seed) * falling) == "collapsed" for seed in range(10))
-
-
-def test_what_a_curve_moves_by_beside_its_fall() -> None:
-    up, down = np.linspace(0.2, 0.8, 20), np.linspace(0.8, 0.1, 8)
-    assert wander(np.concatenate([up, down])) == pytest.approx(0)
-    assert wander(np.concatenate([up, down, up])) == pytest.approx(0)
-    assert wander(0.4 + 0.1 * np.sin(T / 5)) > 0.03
