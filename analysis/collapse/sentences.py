@@ -74,7 +74,13 @@ def survival(found: Findings) -> Iterator[Finding]:
             text = f"Survival {where} is not compared: a method has {few}."
         elif not np.isfinite(row["p"]):
             why = "where methods ran together, none outlived another" if row["collapsed"] else "no run collapsed"
-            why = why if row["methods"] > 1 else "only one method ran" if row["methods"] else "no run has a lag above 0"
+            why = (
+                why
+                if row["methods"] > 1
+                else "only one method ran"
+                if row["methods"]
+                else "no run at a lag above 0 could be judged"
+            )
             text = f"Survival {where} cannot be compared: {why}."
         elif row["least_p"] >= LEVEL:
             text = (

@@ -99,7 +99,7 @@ class Prediction(Analysis):
     def run(self, results: Results) -> Findings:
         """Can failure be predicted, how early, and at what cost in false alarms? Where no run has such a lag: a note.
 
-        Tables: `runs` (all that were started), `failures`, `signals` (what each is), `auroc`, `matching`, `alarms`,
+        Tables: `runs` (all that were started), `collapses`, `signals` (what each is), `auroc`, `matching`, `alarms`,
         each documented by the function of its name in `analysis.prediction`. Runs at a smaller lag are left out, failed
         or healthy, so that runs that are in no danger do not dilute the rates of false alarms.
         """

@@ -68,15 +68,10 @@ def scoreboard(results: Results) -> pd.DataFrame:
     `nan`, `stopped_by`, `error`, `partial`, `damaged` (a file of it cannot be read) counts of `total` cells, of which
     the collapse rule could judge `judged`, and `collapsed` (collapse, with or without rebound, or nan) of those;
     `lag_mean` and `lag_max` as realized; `lag_at_onset`, the mean realized lag at which failures began.
-    Cells of several versions of a plug-in file have rows of their own, with the digest of the file after the method.
     A cell that ended as nan or was stopped counts with its last evaluations; one that ended in an error is counted but
     has no part in the rewards.
     """
     summary = cell_summary(results)
-    if "plugins" in summary:
-        digests = summary["plugins"].fillna("")
-        several = digests.groupby([summary[name] for name in GROUP], dropna=False).transform("nunique") > 1
-        summary.loc[several, "method"] += (" [" + digests[several] + "]").replace(" []", "")
     damaged = results.damaged_keys()
     rows = []
     for group, cells in summary.groupby(GROUP, sort=False, dropna=False):

@@ -98,7 +98,7 @@ def _between_evaluations(run: LoggedRun) -> Outcome | None:
     if not isinstance(outcome, Outcome) or outcome.verdict not in FELL:
         return None
     means = np.convolve(scores, np.full(WINDOW, 1 / WINDOW), mode="valid")
-    if means[-1] > (1 - LOST / 2) * means.max():
+    if means.max() <= 0 or means[-1] > (1 - LOST / 2) * means.max():
         return None
     few = f"The evaluations, {counted(scores.size, 'point')}, fell with it and are too few to judge."
     return replace(outcome, reason=f"{outcome.reason} {few}")

@@ -12,7 +12,7 @@ import typer
 
 from vcpo_bench.reports.terminal.printable import one_printable_line, printable
 
-_COPIED = re.compile(r"(\d+\. )?(--|\S+=|vcpo-bench |\$ )")
+_COPIED = re.compile(r"(\d+\. )?(--|\S+=|\S+: \{|[\[{]|load_plugin|vcpo-bench |\$ )|Try next")
 """How lines begin that people copy: settings of a trainer and commands."""
 
 
@@ -39,7 +39,10 @@ def _wrapped(line: str, width: int) -> str:
         return line
     first = " " * (len(line) - len(body))
     later = first + "  " * bool(first)
-    return textwrap.fill(body, width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    wrap = textwrap.TextWrapper(
+        width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
+    )
+    return wrap.fill(body)
 
 
 def say_aside(text: object) -> None:

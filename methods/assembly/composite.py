@@ -85,7 +85,7 @@ class Composite(MethodComponent):
     @property
     def needs(self) -> frozenset[str]:
         """Optional batch fields the method and its parts read; `state` when one keeps state."""
-        return self.own_needs().union(*(part.needs for part in self.parts))
+        return frozenset(self.own_needs()).union(*(part.needs for part in self.parts))
 
     @property
     def anchors(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from vcpo_bench.lazy_torch import Tensor, torch
 from vcpo_bench.methods.core.batch import Batch
+from vcpo_bench.methods.core.errors import MethodError
 from vcpo_bench.methods.core.update import Update
 
 
@@ -47,4 +48,7 @@ def _stacked(values: Sequence[Tensor | None]) -> Tensor | None:
 
 
 def _by_name(values: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    common = set(values[0]).intersection(*values)
+    if sometimes := set().union(*values) - common:
+        raise MethodError(f"{sorted(sometimes)[0]} is written for some runs only; write it in every call")
     return {name: torch.stack([each[name] for each in values]) for name in values[0]}

@@ -54,8 +54,8 @@ class MethodComponent(Component, ABC):
 
     @classmethod
     def _unknown_need(cls) -> str:
-        known = [one.name for one in fields(Batch) if one.default is not MISSING or one.name == "state"]
-        unknown = sorted(cls().needs.difference(known))
+        known = [one.name for one in fields(Batch) if one.default is not MISSING or one.name in ("state", "version")]
+        unknown = sorted(set(cls().needs).difference(known))
         return f"needs {unknown[0]!r}, which no batch has; use some of {', '.join(known)}" if unknown else ""
 
     @classmethod
@@ -66,7 +66,7 @@ class MethodComponent(Component, ABC):
                 continue
             if isinstance(each.default, (bool, int, float, str)):
                 kind = {bool: "flag", int: "integer", float: "number"}.get(type(each.default), "choice")
-                wanted = f"{each.name} = {kind}({each.default!r}...)"
+                wanted = f"{each.name}: {type(each.default).__name__} = {kind}({each.default!r})"
                 return f"has the field {each.name}, which is no parameter; write {wanted}"
         return ""
 

@@ -82,11 +82,9 @@ def test_a_listing_shows_it_as_broken_and_goes_on(kind: str, tmp_path: Path) -> 
     assert len(shown.output.splitlines()) > 20
 
 
-def test_a_coefficient_that_is_not_a_number_has_no_curve(tmp_path: Path) -> None:
+def test_a_coefficient_that_is_not_a_number_is_said_where_it_would_be_drawn(tmp_path: Path) -> None:
     file = method(tmp_path, "return Terms(weight=ev.ratio() * float('nan'))")
-    shown = call("show", "method", "own-fault", "--plugin", file)
-    assert shown.exit_code == 0, shown.output
-    assert "is NaN at some ratios" in shown.output
+    assert "weight is not a number (NaN)" in refused("show", "method", "own-fault", "--plugin", file)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +96,11 @@ def test_a_coefficient_that_is_not_a_number_has_no_curve(tmp_path: Path) -> None
 )
 def test_what_cannot_work_is_refused_when_it_is_loaded(field: str, said: str, tmp_path: Path) -> None:
     assert f"the method 'own-fault' {said}" in refused("ls", "methods", "--plugin", method(tmp_path, field=field))
+
+
+def test_needs_may_be_any_collection_of_fields(tmp_path: Path) -> None:
+    file = method(tmp_path, field="own_needs = lambda self: ('version', 'entropy')")
+    assert "own-fault" in call("ls", "methods", "--plugin", file).stdout
 
 
 def written(kind: str, folder: Path, old: str, new: str) -> Path:

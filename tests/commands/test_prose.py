@@ -10,6 +10,11 @@ SENTENCE = "    + share of tokens clipped by the loss is 0 in all of 240 rows, w
 COPIED = [
     "  1. trainer.one=1 trainer.two=2 trainer.three=3",
     "vcpo-bench run --methods vcpo,clip,vespo",
+    "Try next, from the last checkpoint before step 90 (trainer.resume_mode=resume_path)",
+    '  load_plugin("/a/folder/with/a/long/name.py")',
+    "  actor.rejection_sampling: {level: token, action: mask}",
+    "  [trainer.loss] token_mask_low = 0.125",
+    "/a/folder/with/a/long/name/that/no/terminal/holds.jsonl",
     "a    1.0  b  2.0  c",
 ]
 

@@ -86,10 +86,10 @@ def test_a_step_rule_leaves_the_gradient_alone_unless_it_says_what_to_do_with_it
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("cap: float = 5.0", "cap, which is no parameter; write cap = number(5.0...)"),
-        ("steps: int = 3", "steps, which is no parameter; write steps = integer(3...)"),
-        ("on: bool = True", "on, which is no parameter; write on = flag(True...)"),
-        ("side: str = 'left'", "side, which is no parameter; write side = choice('left'...)"),
+        ("cap: float = 5.0", "cap, which is no parameter; write cap: float = number(5.0)"),
+        ("steps: int = 3", "steps, which is no parameter; write steps: int = integer(3)"),
+        ("on: bool = True", "on, which is no parameter; write on: bool = flag(True)"),
+        ("side: str = 'left'", "side, which is no parameter; write side: str = choice('left')"),
         ("series: tuple[float, ...] = ()", ""),
         ("name: str = 'other'", ""),
     ],

@@ -90,7 +90,7 @@ def _usual(story: Story, column: str) -> float:
 
 
 def _old(story: Story) -> bool:
-    """Whether the data were usually some versions old: in the mean, or where only the largest lag is logged, in that."""
+    """Whether the data were usually some versions old: by the mean, or else the largest lag, of a batch."""
     known = next(filter(story.has, LAG), "")
     return bool(known) and _usual(story, known) >= OLD
 

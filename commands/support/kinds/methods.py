@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from vcpo_bench.commands.support.kinds.base import facts, heading
@@ -56,10 +55,7 @@ class MethodKind(CatalogKind):
         lines += facts([("acts", str(geometry_of(drawn)) if drawn else "")])
         if drawn:
             title = "  coefficient c of a token against its ratio (+: A > 0; -: |c|, A < 0; *: both)"
-            curve = coefficient_curve(drawn)
-            if any(map(math.isnan, (*curve.positive, *curve.negative))):
-                return [*lines, *facts([("c", "is NaN at some ratios between e^-3 and e^3: no curve is drawn")])]
-            lines += ["", title, *draw_curve(curve)]
+            lines += ["", title, *draw_curve(coefficient_curve(drawn))]
         return lines
 
 

@@ -80,16 +80,3 @@ def test_csv_round_trip(tmp_path, make_results):
     again = pd.read_csv(tmp_path / "scoreboard.csv")
     assert list(again) == list(board)
     assert again["final_reward"].to_numpy() == pytest.approx(board["final_reward"].to_numpy(), rel=1e-5)
-
-
-def test_versions_of_a_plugin_file_are_rows_of_their_own(tmp_path, make_results):
-    results = load(make_results(tmp_path, ("vcpo", "clip"), (16,), (0, 1), 30, controls=False))
-    own = results.cells["method"] == "vcpo"
-    results.cells["plugins"] = ""
-    results.cells.loc[own & (results.cells["seed"] == 1), "plugins"] = "0123456789"
-    board = scoreboard(results)
-    assert sorted(zip(board["method"], board["seeds"], strict=True)) == [
-        ("clip", 2),
-        ("vcpo", 1),
-        ("vcpo [0123456789]", 1),
-    ]

@@ -85,3 +85,17 @@ def test_a_decline_between_sparse_evaluations_is_seen_where_they_agree(
     outcome = diagnose(read_run(write_jsonl(tmp_path / "log.jsonl", rows))).outcome
     assert (outcome.verdict, outcome.column) == (verdict, "reward" if scores_lose else "eval_reward")
     assert ("The evaluations, 12 points, fell with it" in outcome.reason) == (scores_lose > 0)
+
+
+def test_evaluations_that_never_rose_do_not_agree_with_a_fall(tmp_path: Path) -> None:
+    reward = [*np.linspace(0.3, 0.6, 80), *np.linspace(0.6, 0.3, 160)]
+    rows = [{"training/global_step": step, "critic/score/mean": one} for step, one in enumerate(reward)]
+    for step in range(0, 240, 20):
+        rows[step]["val-core/gsm8k/acc/mean@1"] = 0.0
+    assert "fell with it" not in diagnose(read_run(write_jsonl(tmp_path / "log.jsonl", rows))).outcome.reason
+
+
+def test_a_run_that_recovered_once_can_still_collapse(tmp_path: Path) -> None:
+    level = np.interp(np.arange(300), [0, 60, 90, 120, 150, 180, 300], [0.3, 0.6, 0.25, 0.55, 0.55, 0.2, 0.2])
+    found = of_rewards(tmp_path, [*(level + np.random.default_rng(0).normal(0, 0.02, 300))])
+    assert found.verdict == "collapsed"
