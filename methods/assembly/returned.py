@@ -18,7 +18,7 @@ from vcpo_bench.methods.core.view import EvidenceView
 
 
 @dataclass(frozen=True)
-class Kind:
+class Promise:
     """What something returned has to be.
 
     Attributes:
@@ -32,16 +32,16 @@ class Kind:
     kept: bool = False
 
 
-SCALE = Kind("one number a run", (3,))
-ROWS = Kind("[..., P, G]", (1,))
-ROWS_KEPT = Kind("bool [..., P, G]", (1,), kept=True)
-TOKENS = Kind("[..., P, G, 1|T]", (0,))
-TOKENS_KEPT = Kind("bool [..., P, G, 1|T]", (0,), kept=True)
-ROWS_OR_TOKENS = Kind("[..., P, G] or [..., P, G, 1|T]", (1, 0))
-VOCABULARY = Kind("[..., P, G, T, V]", (-1,))
+SCALE = Promise("one number a run", (3,))
+ROWS = Promise("[..., P, G]", (1,))
+ROWS_KEPT = Promise("bool [..., P, G]", (1,), kept=True)
+TOKENS = Promise("[..., P, G, 1|T]", (0,))
+TOKENS_KEPT = Promise("bool [..., P, G, 1|T]", (0,), kept=True)
+ROWS_OR_TOKENS = Promise("[..., P, G] or [..., P, G, 1|T]", (1, 0))
+VOCABULARY = Promise("[..., P, G, T, V]", (-1,))
 
 
-def checked(part: MethodComponent, what: str, value: Tensor, ev: EvidenceView, kind: Kind) -> Tensor:
+def checked(part: MethodComponent, what: str, value: Tensor, ev: EvidenceView, kind: Promise) -> Tensor:
     """What a part returned.
 
     Args:
@@ -63,7 +63,7 @@ def checked(part: MethodComponent, what: str, value: Tensor, ev: EvidenceView, k
 
 
 def checked_if_any(
-    part: MethodComponent, what: str, value: Tensor | None, ev: EvidenceView, kind: Kind
+    part: MethodComponent, what: str, value: Tensor | None, ev: EvidenceView, kind: Promise
 ) -> Tensor | None:
     """The same of what may be None.
 
@@ -109,7 +109,7 @@ def checked_state(method: Composite, state: Mapping[str, Tensor]) -> Mapping[str
     return state
 
 
-def _shaped(part: MethodComponent, what: str, value: object, ev: EvidenceView, kind: Kind) -> Tensor:
+def _shaped(part: MethodComponent, what: str, value: object, ev: EvidenceView, kind: Promise) -> Tensor:
     if not isinstance(value, torch.Tensor):
         raise _wrong(part, what, _type(value), f"a tensor, {kind.text}")
     tokens = ev.rows.mask.shape

@@ -161,4 +161,4 @@ def test_the_page_begins_with_what_happened_and_what_to_try(tmp_path: Path) -> N
     places = [text.index(said) for said in ("Engine gap up from step 90", "Try next", "What moved", "<h2>Causes")]
     assert places == sorted(places)
     curves = text[text.index("What moved") :].split("<svg")[1:3]
-    assert ["log axis" in one for one in curves] == [False, True], "the reward is not, the gap is on a log axis"
+    assert [">log</text>" in one for one in curves] == [False, True], "the reward is not, the gap is on a log axis"

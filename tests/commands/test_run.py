@@ -114,13 +114,14 @@ def test_a_failing_cell_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(tmp_pat
     plugin = tmp_path / "bad_one.py"
     text = plugin.read_text()
     plugin.write_text(text[: text.index("        return Terms")] + "        raise RuntimeError('wires crossed')\n")
+    line = len(plugin.read_text().splitlines())
     arguments = [*RUN, "--no-controls", "--plugin", str(plugin), "--out", str(tmp_path / "out")]
     arguments[arguments.index("clip")] = "bad-one,clip"
     done = call(*arguments)
     assert done.exit_code == 1, done.output
     cells = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("cells/*/cell.json")]
     assert {(c["config"]["method"], c["status"], c["reason"]) for c in cells} == {
-        ("bad-one", "error", "RuntimeError: wires crossed"),
+        ("bad-one", "error", f"plug-in .../bad_one.py, line {line}: RuntimeError: wires crossed"),
         ("clip", "completed", ""),
     }
     again = call_here(*arguments)  # a failed cell is tried again

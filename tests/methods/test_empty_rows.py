@@ -125,5 +125,5 @@ def test_nothing_changes_without_one(make_batch: Callable[..., Batch]) -> None:
 def test_evidence_that_is_missing_or_no_bool_is_refused(make_batch: Callable[..., Batch]) -> None:
     with pytest.raises(MissingEvidence, match="where a task has an environment"):
         parse_method("clip+void-turns")(make_batch(void_turn=None))
-    with pytest.raises(BatchError, match=r"void_turn is torch\.float64; expected a bool"):
+    with pytest.raises(BatchError, match=r"void_turn is torch\.float64; expected a tensor of type bool"):
         make_batch(void_turn=torch.zeros(3, 4, dtype=torch.float64))
