@@ -50,6 +50,8 @@ def run(
     """
     from vcpo_bench.bench.trainers.catalog import OutsideTrainer
 
+    if how.cells and not how.dry_run:
+        raise UsageError("--cells lists what --dry-run counts; add --dry-run, or drop --cells to train")
     if how.offline:
         os.environ[OFFLINE] = "1"
     if how.export:

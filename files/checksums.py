@@ -57,6 +57,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise DamagedResultError("is missing", path) from error
     try:
         values = json.loads(content)
+        json.dumps(values, ensure_ascii=False).encode()  # half a surrogate pair is JSON, and no text
     except (ValueError, RecursionError) as error:
         raise DamagedResultError("cannot be read (it is not JSON)", path) from error
     if not isinstance(values, dict):

@@ -91,12 +91,12 @@ class Follower:
 
     def _place(self) -> Path:
         """Where the log is now: a cell of ours is renamed when it ends."""
+        if self._path.parent.name != records.CELLS:
+            return self._path
         unfinished = self._path.name.endswith(records.PARTIAL_SUFFIX)
         name = self._path.name.removesuffix(records.PARTIAL_SUFFIX)
         other = self._path.with_name(name if unfinished else name + records.PARTIAL_SUFFIX)
-        if self._path.parent.name == records.CELLS and other.is_dir() and not self._path.is_dir():
-            return other
-        return self._path
+        return other if other.is_dir() and not self._path.is_dir() else self._path
 
     def _read(self, place: Path) -> LoggedRun:
         try:

@@ -28,10 +28,14 @@ def check_folder(flag: str, path: Path | None) -> None:
     """Refuse a folder that cannot be made or written to; it need not exist.
 
     Raises:
-        UsageError: It, or the nearest folder above that exists, is a file or read-only.
+        UsageError: Its name is not UTF-8, or it, or the nearest folder above that exists, is a file or read-only.
     """
     if path is None:
         return
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:  # what is recorded, as JSON and Parquet, is text
+        raise UsageError(f"{flag} {str(path)!r}: the name is not UTF-8; choose another folder") from None
     nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     if not nearest.is_dir():
         raise UsageError(f"{flag} {path}: {nearest} is a file; choose another folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -19,7 +20,14 @@ def make_server(answer: Answer, port: int = 0) -> ThreadingHTTPServer:
     Raises:
         OSError: The port is taken.
     """
-    return ThreadingHTTPServer((HOST, port), type("Handler", (_Handler,), {"answer_to": staticmethod(answer)}))
+    return _Server((HOST, port), type("Handler", (_Handler,), {"answer_to": staticmethod(answer)}))
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that left is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -47,5 +55,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Requests are not printed."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing is printed of requests, and nothing of those that are none."""

@@ -161,7 +161,7 @@ def _entry(ledger: Ledger, layout: Layout, column: str, row: _Row) -> TableCell:
         return TableCell(rate(_float(raw)), sort=_float(raw))
     value = ledger.add(
         f"{layout.table}.{column}",
-        [f"{name} {row.values[name]}" for name in layout.named],
+        [*(f"{name} {row.values[name]}" for name in layout.named), *["control"] * bool(row.values.get("control"))],
         _float(raw),
         f"column {column} of the table",
         row.keys,

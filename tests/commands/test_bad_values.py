@@ -1,5 +1,6 @@
 """What people and machines hand to the command line by mistake: one line, exit code 2, and no work done before it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -122,6 +123,8 @@ def test_results_that_cannot_be_written_to_are_shown(results: Path, monkeypatch:
         (("lab", "mismatch", "--lr", "nan"), "--lr 'nan': a learning rate"),
         (("lab", "mismatch", "--lr", "-1"), "--lr '-1.0': a learning rate"),
         (("diagnose", "run.jsonl", "--htlm", "page.html"), "no such option: --htlm"),
+        (("run", "--cells"), "--cells lists what --dry-run counts; add --dry-run"),
+        (("run", "--dry-run", "--out", os.fsdecode(b"b\xe9d/out")), "the name is not UTF-8"),
         (("--foo",), "error: no such option: --foo; see vcpo-bench --help"),
         (("lab", "--foo"), "error: no such option: --foo; see vcpo-bench lab --help"),
         (("advise",), "missing option '--lag'; see"),

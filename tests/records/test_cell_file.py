@@ -33,7 +33,7 @@ def test_what_earlier_versions_wrote_is_read(tmp_path: Path, more: dict[str, Any
     "wrong",
     [{"steps_done": value} for value in ("5", -1, 5.0, True, [])]
     + [{"warnings": value} for value in ("x", [1], {})]
-    + [{"seconds": value} for value in ("1", True, float("nan"), float("inf"))]
+    + [{"seconds": value} for value in ("1", True, float("nan"), float("inf"), 10**400)]
     + [{"error": 3}, {"reason": {}}, {"control": 1}, {"provenance": "x"}, {"rules_version": 1.0}]
     + [{"status": "done"}, {"status": None}, {"status": ["error"]}, {"key": "b"}, {"key": None}, {"config": []}]
     + [{"config": CONFIG | {"lr": value}} for value in ("3e-4", None, float("nan"), [1])]

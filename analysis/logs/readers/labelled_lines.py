@@ -8,8 +8,10 @@ from typing import NamedTuple
 from vcpo_bench.analysis.logs.values import number
 
 _STEP_LINE = re.compile(r"\bStep (\d+) \| (.+)$")
-_HEADER = re.compile(r"={5,} (Epoch|Step) (\d+)(?:/(\d+))? ={5,}")
-"""NeMo-RL counts steps within an epoch, `Step 3/100`, below `Epoch 2/4`; its asynchronous trainer has no epochs."""
+_HEADER = re.compile(r"(?<!=)={5,} (Epoch|Step) (\d+)(?:/(\d+))? ={5,}")
+"""NeMo-RL counts steps within an epoch, `Step 3/100`, below `Epoch 2/4`; its asynchronous trainer has no epochs.
+
+The look behind keeps a long line of `=` from being tried at each of its places."""
 _TRAINING, _VALIDATION = "Training Results:", "Validation Results:"
 _LABELLED = re.compile(r"\s*([A-Za-z].*?):? ([-+]?(?:\d|nan|inf)\S*)")
 _BULLET = re.compile(r"^\s*[•*-] ([A-Z][\w .]*): (\S+)")

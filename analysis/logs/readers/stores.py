@@ -18,8 +18,8 @@ _WORK_PER_TURN = 10_000
 """Instructions of SQLite's machine between two looks at signals."""
 _LEAST_WORK, _WORK_PER_BYTE = 10_000_000, 100
 """Instructions that reading may take: some, and some for each byte. A real database takes about one a byte."""
-_LEAST_LENGTH = 1_000_000
-"""Bytes of the longest text, in a file smaller than that."""
+_LEAST_LENGTH, _MOST_LENGTH = 1_000_000, 2**31 - 1
+"""Bytes of the longest text, in a file smaller or larger than that."""
 
 
 def read_sqlite(path: Path, rows: LogRows, run: str = "") -> None:
@@ -47,7 +47,7 @@ def _confine(database: sqlite3.Connection, size: int) -> None:
     """Bound what a hostile database can make SQLite do, and let signals through while it works."""
     database.text_factory = lambda text: text.decode("utf-8", "replace")
     database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _LEAST_LENGTH))
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(size, _LEAST_LENGTH), _MOST_LENGTH))
     turns = itertools.count()
     most = (_LEAST_WORK + _WORK_PER_BYTE * size) // _WORK_PER_TURN
     database.set_progress_handler(lambda: int(next(turns) > most), _WORK_PER_TURN)

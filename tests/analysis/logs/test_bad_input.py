@@ -13,6 +13,8 @@ from foreign_runs import planted, rows_of, write_jsonl
 
 from vcpo_bench.analysis.diagnosis import diagnose
 from vcpo_bench.analysis.logs import read_run
+from vcpo_bench.analysis.logs.readers.labelled_lines import LabelledLines, LabelledRow
+from vcpo_bench.analysis.logs.readers.stores import _confine
 from vcpo_bench.analysis.logs.values import number
 from vcpo_bench.errors import UsageError
 
@@ -267,3 +269,18 @@ def test_numbers_of_hundreds_of_digits_are_none(tmp_path: Path) -> None:
     row = {"step": 1, "reward": 0.5, "frac_reward_zero_std": 0.1, "loss": 10**400}
     path.write_text(json.dumps({"logging_steps": 10**400, "log_history": [row]}))
     assert read_run(path).series["reward"].values.tolist() == [0.5]
+
+
+def test_a_long_line_of_one_character_takes_no_longer_than_its_length() -> None:
+    """A pattern that is tried at each place of a run of `=` takes the square of it: hours for 3 MB."""
+    for line in ("=" * 3_000_000, "===== Step " + "=" * 3_000_000):
+        assert LabelledLines().take(line) is None
+    lines = LabelledLines()
+    read = [lines.take(line) for line in (f"{'=' * 9} Step 3/100 {'=' * 9}", "Training Results:", "  * Loss: 0.5")]
+    assert read == [None, None, LabelledRow(3.0, {"Loss": 0.5})]
+
+
+def test_a_database_larger_than_sqlite_can_bound_is_still_confined(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        _confine(database, 2**33)
+        assert database.execute("SELECT 1").fetchone() == (1,)

@@ -139,3 +139,16 @@ def test_a_log_whose_first_names_say_nothing_yet_is_waited_for(tmp_path: Path) -
     assert "no known framework" in follower.waiting
     write(path, 1, 4)
     assert follower.poll()
+
+
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_whose_path_has_no_name_is_read_like_any_other(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "log.jsonl", 0, 5)
+    follower = Follower(place)
+    if place == ".":
+        assert follower.poll()
+    else:
+        assert str(follower._place()) == place

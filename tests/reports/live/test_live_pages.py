@@ -4,6 +4,8 @@ import http.client
 import json
 import math
 import shutil
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -124,3 +126,15 @@ def test_only_this_machine_is_answered_and_only_get(port: int) -> None:
     assert ask(port, "/state", method="POST").status == 501
     headers = ask(port, "/state").headers
     assert (headers["Cache-Control"], headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
+
+
+@pytest.mark.parametrize("leave", [b"GET /state HTTP/1.1\r\nHost: a\r\n\r\n", b"\x16\x03\x01 no request\r\n\r\n"])
+def test_a_browser_that_leaves_or_talks_nonsense_prints_nothing(
+    port: int, leave: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing is a reset
+            connection.sendall(leave)
+    assert ask(port, "/state").status == 200
+    assert capfd.readouterr().err == ""

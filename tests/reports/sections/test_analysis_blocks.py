@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,3 +112,15 @@ def test_a_folder_of_two_regimes_has_a_row_of_each(make_results: Callable[..., P
     found = gradients.blocks(Study(load(folder)), Ledger())
     (table,) = (one for one in found if isinstance(one, Table))
     assert sorted(row[1].text for row in table.rows) == ["fifo", "random"]
+
+
+def test_runs_and_controls_of_one_method_and_lag_have_numbers_of_their_own(
+    make_results: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A grid without controls, then one whose control is the same method: one seed of each kind."""
+    sizes = {"methods": ("reinforce",), "lags": (4,), "steps": 20, "record": "full", "controls": False}
+    folder = make_results(tmp_path, sample_every=10, seeds=(0, 1), **sizes)
+    file = sorted(folder.glob("cells/*/cell.json"))[-1]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"control": True}))
+    (table,) = (one for one in gradients.blocks(Study(load(folder)), Ledger()) if isinstance(one, Table))
+    assert len(table.rows) == 2
