@@ -120,7 +120,8 @@ def test_runs_and_controls_of_one_method_and_lag_have_numbers_of_their_own(
     """A grid without controls, then one whose control is the same method: one seed of each kind."""
     sizes = {"methods": ("reinforce",), "lags": (4,), "steps": 20, "record": "full", "controls": False}
     folder = make_results(tmp_path, sample_every=10, seeds=(0, 1), **sizes)
-    file = sorted(folder.glob("cells/*/cell.json"))[-1]
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"control": True}))
+    grid = json.loads((folder / "grid.json").read_text())
+    grid["cells"][max(grid["cells"])]["control"] = True
+    (folder / "grid.json").write_text(json.dumps(grid))
     (table,) = (one for one in gradients.blocks(Study(load(folder)), Ledger()) if isinstance(one, Table))
     assert len(table.rows) == 2
