@@ -38,7 +38,7 @@ def main(name: str, out: Path, first: int) -> None:
 
 def train(settings: dict[str, object], asked: Runs, out: Path) -> None:
     """Train some runs in a process of their own."""
-    seeds = ",".join(map(str, asked.seeds)) if len(asked.seeds) > 1 else f"{asked.seeds[0]}-{asked.seeds[0]}"
+    seeds = ",".join(f"{seed}-{seed}" for seed in asked.seeds)  # a number alone would be how many
     own = {"methods": asked.method, "staleness": str(asked.lag), "lr": str(asked.lr), "seeds": seeds, "out": str(out)}
     file = out.with_suffix(".yaml")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,8 @@ def _row(cell: "pd.Series[float]", tables: vb.Tables, first: int) -> dict[str, o
         "scale": steps.step_scale.mean(),
         "length": steps.length_mean.mean(),
     }
-    return {name: cell[name] for name in PLACE} | {name: round(float(value), 5) for name, value in measured.items()}
+    place: dict[str, object] = {name: cell[name] for name in PLACE}
+    return place | {name: round(float(value), 5) for name, value in measured.items()}
 
 
 if __name__ == "__main__":

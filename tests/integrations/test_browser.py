@@ -47,7 +47,7 @@ def test_legend_hides_and_isolates_with_mouse_and_keyboard(open_page: Callable[.
 def test_table_sorts_and_downloads(open_page: Callable[..., Any], page_file: Path) -> None:
     tab = open_page(page_file)
     heading = tab.locator("#table-scoreboard th", has_text="final reward")
-    column = "#table-scoreboard tbody tr td:nth-child(6)"
+    column = "#table-scoreboard tbody tr td[data-label='final reward']"
     heading.locator("button").click()
     rising = [float(text) for text in tab.locator(column).all_inner_texts()]
     assert rising == sorted(rising)
@@ -57,7 +57,7 @@ def test_table_sorts_and_downloads(open_page: Callable[..., Any], page_file: Pat
     with tab.expect_download() as download:
         tab.locator("#table-scoreboard button", has_text="CSV").click()
     rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
-    assert rows[0][:4] == ["task", "lr", "lag", "method"]
+    assert rows[0][:4] == ["lr", "lag", "method", "final reward"]
     assert len(rows) == len(rising) + 1
 
 

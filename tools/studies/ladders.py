@@ -58,10 +58,10 @@ def _missing(asked: list[Runs], ended: pd.DataFrame) -> Iterator[Runs]:
             yield one._replace(seeds=seeds)
 
 
-def _best(arm: tuple[str, int], seeds: tuple[int, ...], ended: pd.DataFrame) -> tuple[float, pd.Index[float]]:
+def _best(arm: tuple[str, int], seeds: tuple[int, ...], ended: pd.DataFrame) -> tuple[float, list[float]]:
     """The rate with the highest mean outcome over the seeds that choose, and all rates that all of them ran."""
     method, lag = arm
     mine = ended[(ended.method == method) & (ended.staleness == lag) & ended.seed.isin(seeds)]
     groups = mine.groupby("lr").outcome
-    whole = groups.mean()[groups.size() == len(seeds)]
-    return float(whole.idxmax()), whole.index
+    whole = groups.mean()[groups.size() == len(seeds)].to_dict()
+    return max(whole, key=whole.__getitem__), list(whole)
