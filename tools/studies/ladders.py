@@ -63,5 +63,6 @@ def _best(arm: tuple[str, int], seeds: tuple[int, ...], ended: pd.DataFrame) -> 
     method, lag = arm
     mine = ended[(ended.method == method) & (ended.staleness == lag) & ended.seed.isin(seeds)]
     groups = mine.groupby("lr").outcome
-    whole = groups.mean()[groups.size() == len(seeds)].to_dict()
-    return max(whole, key=whole.__getitem__), list(whole)
+    means = groups.mean()[groups.size() == len(seeds)]
+    rates: list[float] = means.index.to_numpy(dtype=float).tolist()
+    return rates[int(means.to_numpy().argmax())], rates
