@@ -16,6 +16,7 @@ from vcpo_bench.analysis.monitoring.alarm_panel import alarm_text
 from vcpo_bench.analysis.monitoring.calibration import Calibration
 from vcpo_bench.analysis.monitoring.detectors import REFRACTORY, beginnings
 from vcpo_bench.analysis.monitoring.long_responses import too_long
+from vcpo_bench.analysis.monitoring.reward_noise import beyond_chance
 from vcpo_bench.analysis.monitoring.signal import SIGNALS
 
 
@@ -79,6 +80,8 @@ def find_alarms(run: LoggedRun, calibrations: Sequence[Calibration]) -> AlarmRep
             low, high = one.lengths
             silent[signal.name] = f"responses of {lengths[-1]:,.0f} tokens, tuned on {low:,.0f} to {high:,.0f}"
         values = np.where(deaf, np.nan, values)
+        if "sampled_reward" in signal.columns:
+            values = beyond_chance(signal, values, table["sampled_reward"], one.detector.threshold)
         raised, scores = one.detector.alarms(values), one.detector.scores(values)
         starts = np.flatnonzero(beginnings(raised[None, :])[0])
         alarms += [RunAlarm(one, float(table.steps[at]), float(scores[at])) for at in starts]

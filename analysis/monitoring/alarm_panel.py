@@ -17,6 +17,7 @@ from vcpo_bench.analysis.arrays import as_floats
 from vcpo_bench.analysis.monitoring.calibration import REWARD_RANGES, Calibration, RewardRange, lie_in
 from vcpo_bench.analysis.monitoring.detectors import Detector, DetectorStream
 from vcpo_bench.analysis.monitoring.long_responses import too_long
+from vcpo_bench.analysis.monitoring.reward_noise import beyond_chance
 from vcpo_bench.analysis.monitoring.signal import SIGNALS, Signal
 
 REWARDS = ("sampled_reward", "batch_reward")
@@ -72,6 +73,10 @@ class GrowingTable:
             number = np.nan if value is None else float(as_floats(value))
             self._values[position, self._length] = number if np.isfinite(number) else np.nan
         self._length += 1
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """Every value so far [S]; NaN: missing."""
+        return np.asarray(self._values[self._names[name], : self._length])
 
     def latest(self, signal: Signal) -> float:
         """The signal after the latest update."""
@@ -142,8 +147,13 @@ class AlarmPanel:
 
     def _value(self, one: Calibration, lengths: NDArray[np.float64]) -> float:
         """What a detector hears of the latest update, whose responses have these mean lengths [1]."""
-        name = one.detector.signal
-        return np.nan if too_long(one, self._watched[name], lengths)[0] else self.values[name]
+        signal, value = self._watched[one.detector.signal], self.values[one.detector.signal]
+        if too_long(one, signal, lengths)[0]:
+            return np.nan
+        if value > one.detector.threshold and "sampled_reward" in signal.columns:
+            rewards = self._table.column("sampled_reward")
+            return float(beyond_chance(signal, np.full(rewards.shape, value), rewards, one.detector.threshold)[-1])
+        return value
 
     def _fits(self, one: Calibration) -> bool:
         """Whether a detector was tuned on what it would hear: the exact quantities, and rewards in the same range."""
