@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import yaml
 
 from vcpo_bench.errors import UsageError
+
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*|[0-9]*[.][0-9]*([eE][-+][0-9]+)?|[.](inf|Inf|INF|nan|NaN|NAN))")
 
 
 class _Once(yaml.SafeLoader):
@@ -29,6 +32,16 @@ class _Once(yaml.SafeLoader):
                 )
             seen.add((key.tag, key.value))
         return node
+
+    def construct_number(self, node: yaml.ScalarNode) -> object:
+        """A decimal number; any other spelling as the text it is, which YAML 1.1 takes for octal or minutes."""
+        if not _DECIMAL.fullmatch(node.value):
+            return node.value
+        return self.construct_yaml_int(node) if node.tag.endswith(":int") else self.construct_yaml_float(node)
+
+
+for _kind in ("int", "float"):
+    _Once.add_constructor(f"tag:yaml.org,2002:{_kind}", _Once.construct_number)
 
 
 def read_yaml(text: str) -> Any:

@@ -182,8 +182,8 @@ def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
             len(entries),
             _rate(union["healthy_alarmed"]),
             _rate(union["recall"]),
-            union.get("study", whole.get("study", "")),
-            Elsewhere(**union["elsewhere"]) if "elsewhere" in union else None,
+            str(union.get("study", whole.get("study", ""))),
+            _elsewhere(union.get("elsewhere")),
         )
         shared = {
             "union": together,
@@ -192,7 +192,7 @@ def load_calibrations(path: str | Path = DEFAULTS) -> tuple[Calibration, ...]:
             "lengths": _lengths(whole.get("lengths")),
         }
         found = tuple(_calibration(entry, shared) for entry in entries)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UsageError(
             f"detectors {path}: no file of detectors ({error}); vcpo-bench lab calibrate writes one"
         ) from error
@@ -213,9 +213,13 @@ def load_verdict_rates(path: str | Path = DEFAULTS) -> VerdictRates | None:
         return None
     try:
         return VerdictRates(
-            Rate(*entry["found"]), Rate(*entry["false"]), whole["study"], entry["n_collapsed"], entry["n_other"]
+            Rate(*map(float, entry["found"])),
+            Rate(*map(float, entry["false"])),
+            str(whole["study"]),
+            int(entry["n_collapsed"]),
+            int(entry["n_other"]),
         )
-    except (KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise UsageError(
             f"detectors {path}: no file of detectors ({error}); vcpo-bench lab calibrate writes one"
         ) from error
@@ -241,17 +245,21 @@ def _read(path: str | Path) -> dict[str, Any]:
 
 def _calibration(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Calibration:
     """One entry; a rate from too few runs is dropped, whoever wrote it."""
-    detector = Detector(entry["signal"], entry["window"], float(entry["threshold"]), entry["persistence"])
-    healthy, both = entry["n_healthy"] >= LEAST_RUNS, min(entry["n_collapsed"], entry["n_healthy"]) >= LEAST_RUNS
+    window, persistence, collapsed, runs = (
+        int(entry[name]) for name in ("window", "persistence", "n_collapsed", "n_healthy")
+    )
+    detector = Detector(str(entry["signal"]), window, float(entry["threshold"]), persistence)
+    healthy, both = runs >= LEAST_RUNS, min(collapsed, runs) >= LEAST_RUNS
+    lead = entry["median_lead"]
     false_alarms = entry["false_alarms_per_1000_healthy_updates"]
     return Calibration(
         detector,
         _rate(false_alarms) if healthy else None,
         _rate(entry["recall"]) if both else None,
-        entry["median_lead"] if both else None,
-        entry["study"],
-        entry["n_collapsed"],
-        entry["n_healthy"],
+        float(lead) if both and lead is not None else None,
+        str(entry["study"]),
+        collapsed,
+        runs,
         _rate(entry.get("healthy_alarmed")) if healthy else None,
         **shared,
     )
@@ -264,5 +272,11 @@ def _lengths(values: Sequence[float] | None) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def _elsewhere(entry: Mapping[str, Any] | None) -> Elsewhere | None:
+    if entry is None:
+        return None
+    return Elsewhere(float(entry["low"]), float(entry["high"]), int(entry["studies"]))
+
+
 def _rate(values: Sequence[float] | None) -> Rate | None:
-    return Rate(*values) if values else None
+    return Rate(*map(float, values)) if values else None

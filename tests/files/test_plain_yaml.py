@@ -31,3 +31,13 @@ def test_all_else_is_as_the_safe_loader_has_it(text: str) -> None:
             read_yaml(text)
     else:
         assert read_yaml(text) == expected
+
+
+@pytest.mark.parametrize("text", ["010", "1:30", "1:30.5", "0x10", "0b11", "1_0", "00"])
+def test_a_number_in_another_spelling_is_the_text_it_is(text: str) -> None:
+    assert read_yaml(f"a: {text}") == {"a": text}
+
+
+@pytest.mark.parametrize("text", ["10", "-3", "+4", "0", "1.5", ".5", "1.0e-4", ".inf"])
+def test_decimal_numbers_are_numbers(text: str) -> None:
+    assert read_yaml(f"a: {text}") == {"a": float(text.replace(".inf", "inf"))}
