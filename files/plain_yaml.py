@@ -35,9 +35,9 @@ class _Once(yaml.SafeLoader):
 
     def construct_number(self, node: yaml.ScalarNode) -> object:
         """A decimal number; any other spelling as the text it is, which YAML 1.1 takes for octal or minutes."""
-        if not _DECIMAL.fullmatch(node.value):
-            return node.value
-        return self.construct_yaml_int(node) if node.tag.endswith(":int") else self.construct_yaml_float(node)
+        read = self.construct_yaml_int if node.tag.endswith(":int") else self.construct_yaml_float
+        number = read(node)
+        return number if _DECIMAL.fullmatch(node.value) else node.value
 
 
 for _kind in ("int", "float"):

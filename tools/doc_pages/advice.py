@@ -42,7 +42,7 @@ def facts() -> str:
     lowest, places = boundaries.lowest_earns_most(pd.read_csv(ROOT / "docs/studies/phase/runs.csv"), seeds=8)
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
     rows += _steered()
-    rows.append(("kept_at_own_rate", _kept_at_own_rate(pd.read_csv(ROOT / "studies/tuned/tables/runs.csv")), "tuned"))
+    rows.append(("kept_at_own_rate", _kept_at_own_rate(), "tuned-64"))
     rows += _released()
     return _text("name,value,study", rows)
 
@@ -75,9 +75,10 @@ def _steered() -> list[tuple[object, ...]]:
     return [(name, _ends(own.min(), own.max()), study) for name, own, study in shares]
 
 
-def _kept_at_own_rate(runs: pd.DataFrame) -> str:
-    """Shares of the synchronous gain that corrected methods earn at lag 16, each at its best rate: least and most."""
-    kept = boundaries.share_of_gain(runs, 16).groupby("method").max().drop("reinforce")
+def _kept_at_own_rate() -> str:
+    """Shares of the synchronous gain that corrections keep at lag 64, each at its rate, in seeds that chose none."""
+    runs = pd.read_csv(ROOT / "studies/tuned-64/tables/runs.csv").query("seed > 2")
+    kept = boundaries.share_of_gain(runs, 64).drop("reinforce", level="method")
     return _ends(kept.min(), kept.max())
 
 

@@ -60,6 +60,16 @@ def test_a_file_that_is_no_list_of_detectors_is_named(tmp_path: Path, content: s
         load_calibrations(path)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"n_healthy": "many"}, {"window": None}, {"recall": [1, "half", 1]}, {"threshold": "low"}]
+)
+def test_a_field_of_another_type_is_named(tmp_path: Path, wrong: dict[str, object]) -> None:
+    path = tmp_path / "detectors.json"
+    path.write_text(json.dumps([ENTRY | wrong]))
+    with pytest.raises(UsageError, match="no file of detectors"):
+        load_calibrations(path)
+
+
 def test_unknown_signals_and_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         load_calibrations(tmp_path / "none.json")
