@@ -30,8 +30,9 @@ FROZEN = (
 SURE = (
     "How sure: policies of 0.1 M parameters and one of 1 M, responses of at most 48 tokens, one learning rate for all "
     "methods or the largest that survives. Tuned, methods lie closer: at lag 64, each at its own rate, seven "
-    "corrections keep {kept_at_own_rate} of the synchronous gain, vcpo the most (study tuned-64). One released model "
-    "was trained at lag 16 (SmolLM2-135M, 59 tokens, 1e-5; seeds 0 and 1): from {released_start}, reinforce ended at "
+    "corrections keep {kept_at_own_rate} of the synchronous gain, vcpo the most, tis {tis_at_own_rate} at "
+    "{tis_own_rate} of the synchronous rate (study tuned-64, one task). One released model was trained at lag 16 "
+    "(SmolLM2-135M, 59 tokens, 1e-5; seeds 0 and 1): from {released_start}, reinforce ended at "
     "{released_reinforce}, vcpo at {released_vcpo}, tis (seed 0) at {released_tis}."
 )
 

@@ -42,7 +42,7 @@ def facts() -> str:
     lowest, places = boundaries.lowest_earns_most(pd.read_csv(ROOT / "docs/studies/phase/runs.csv"), seeds=8)
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
     rows += _steered()
-    rows.append(("kept_at_own_rate", _kept_at_own_rate(), "tuned-64"))
+    rows += _tuned()
     rows += _released()
     return _text("name,value,study", rows)
 
@@ -75,11 +75,17 @@ def _steered() -> list[tuple[object, ...]]:
     return [(name, _ends(own.min(), own.max()), study) for name, own, study in shares]
 
 
-def _kept_at_own_rate() -> str:
-    """Shares of the synchronous gain that corrections keep at lag 64, each at its rate, in seeds that chose none."""
+def _tuned() -> list[tuple[object, ...]]:
+    """Shares of the synchronous gain and rate that corrections keep at lag 64, each tuned, in seeds that chose none."""
     runs = pd.read_csv(ROOT / "studies/tuned-64/tables/runs.csv").query("seed > 2")
     kept = boundaries.share_of_gain(runs, 64).drop("reinforce", level="method")
-    return _ends(kept.min(), kept.max())
+    rate = kept["tis"].index[0] / select(runs, **SYNCHRONOUS)["lr"].iloc[0]
+    facts = [
+        ("kept_at_own_rate", _ends(kept.min(), kept.max())),
+        ("tis_at_own_rate", formats.percent(kept["tis"].iloc[0])),
+        ("tis_own_rate", formats.percent(rate)),
+    ]
+    return [(name, value, "tuned-64") for name, value in facts]
 
 
 def _ends(first: float, last: float) -> str:
