@@ -70,6 +70,21 @@ def test_a_field_of_another_type_is_named(tmp_path: Path, wrong: dict[str, objec
         load_calibrations(path)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lengths": [1, "many"]},
+        {"union": {"healthy_alarmed": [0.1, 0.0, 0.2], "recall": ["half", 0, 1]}},
+        {"union": {"healthy_alarmed": [0.1, 0.0, 0.2], "recall": [0.5, 0, 1], "elsewhere": {"low": "x"}}},
+    ],
+)
+def test_a_field_of_the_whole_of_another_type_is_named(tmp_path: Path, wrong: dict[str, object]) -> None:
+    path = tmp_path / "detectors.json"
+    path.write_text(json.dumps({"detectors": [ENTRY]} | wrong))
+    with pytest.raises(UsageError, match="no file of detectors"):
+        load_calibrations(path)
+
+
 def test_unknown_signals_and_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         load_calibrations(tmp_path / "none.json")
