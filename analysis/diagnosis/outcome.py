@@ -195,7 +195,7 @@ def _points(series: Series, averaged: bool) -> tuple[Array, Array, float]:
     if not averaged or steps.size < 2:
         return steps, values, float(np.median(np.diff(steps))) if steps.size > 1 else 0.0
     spacing = float(np.median(np.diff(steps)))
-    rows = max(1, math.ceil(UPDATES_PER_POINT / spacing)) if spacing > 0 else 1
+    rows = max(1, math.ceil(min(UPDATES_PER_POINT / spacing, UPDATES_PER_POINT + steps.size))) if spacing > 0 else 1
     if LEAST_POINTS > steps.size // rows > CollapseRule().patience:
         rows = max(1, steps.size // LEAST_POINTS)
     whole = steps.size // rows * rows

@@ -26,7 +26,8 @@ def warmup(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Seed for the initial weights and the demonstrations.")
+        int,
+        typer.Option(metavar="N", min=0, max=2**63 - 1, help="Seed for the initial weights and the demonstrations."),
     ] = 0,
     model: Annotated[
         str,

@@ -8,12 +8,20 @@ from typing import Any
 import typer
 
 from vcpo_bench.configs import PRESETS
+from vcpo_bench.errors import UsageError
 
 _NO_SETTINGS = {"config", "save_config", "help", "dry_run", "cells", "plugin"}
 
 
 def read_config(ctx: typer.Context, value: str) -> str:
-    """Make the file's values the defaults of this call, so that a flag typed wins."""
+    """Make the file's values the defaults of this call, so that a flag typed wins.
+
+    Raises:
+        UsageError: The file cannot be read or has an illegal key or value, or its name was typed and is empty.
+    """
+    source = ctx.get_parameter_source("config")
+    if not value and source is not None and source.name == "COMMANDLINE":
+        raise UsageError("--config is empty: name a preset or a YAML file")
     if value:
         from vcpo_bench.bench.cells.preset_file import read_configuration
 

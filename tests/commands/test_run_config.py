@@ -17,6 +17,10 @@ def test_the_saved_configuration_plans_the_same_cells_and_a_typed_flag_wins(fini
     assert "5 cells, 2 to run" in more.output, more.output
 
 
+def test_an_empty_name_is_not_the_default_grid() -> None:
+    assert refused("run", "--config", "", "--dry-run") == "error: --config is empty: name a preset or a YAML file\n"
+
+
 def test_off_is_a_word_although_yaml_reads_it_as_false(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("record: basic\nstack: off\n")

@@ -22,6 +22,11 @@ def test_a_run_of_one_or_two_updates_is_too_short_to_judge(tmp_path: Path, count
     assert f"training reward: {points}, fewer than the 4 the rule needs" in found.outcome.reason
 
 
+def test_steps_that_lie_too_close_to_count_judge_nothing(tmp_path: Path) -> None:
+    rows = [{"training/global_step": k * 1e-320, "critic/score/mean": k % 7, "actor/entropy": k} for k in range(60)]
+    assert diagnose(read_run(write_jsonl(tmp_path / "log.jsonl", rows))).verdict == "cannot tell"
+
+
 @pytest.mark.parametrize(("count", "verdict"), [(39, "cannot tell"), (40, "stall")])
 def test_the_rule_judges_from_four_points_on(tmp_path: Path, count: int, verdict: str) -> None:
     assert of_rewards(tmp_path, [0.5] * count).verdict == verdict
