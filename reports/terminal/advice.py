@@ -15,13 +15,10 @@ START_LOW = (
 )
 STEER = (
     "If the rate may be far too high, steer the step to a KL of 0.12 per usual response of T tokens: "
-    "vcpo(ess=off)+kl-adaptive(target={target}). Over rates a factor of eight apart, up to 4 to 16 times vcpo's best, "
-    "it keeps {steered} of the best gain at 12 tokens, {steered_longer} at 24 and 48, and at lag 64 (12 tokens only) "
-    "{steered_at_64}; vcpo ends below its start at the highest of them (studies kl-target and shorter-steps). With a "
-    "Llama of 1 M parameters (20 "
-    "tokens, lag 16) it keeps {steered_llama} over a factor of eight. It is untried above 48 tokens. Where the KL "
-    "stays above twice the target, as at the 0.0005 to 0.001 of VCPO's curves from 240 tokens on, the step falls to 1% "
-    "in 12 updates: measure yours at lag 0 first."
+    "vcpo(ess=off)+kl-adaptive(target={target}). Over rates a factor of eight apart, the highest 4 to 16 times vcpo's "
+    "best, it keeps {steered} of the best gain at 12 tokens, {steered_longer} at 24 and 48, and {steered_at_64} at lag "
+    "64 (12 tokens); vcpo ends below its start at the highest (studies kl-target and shorter-steps). It is untried "
+    "above 48 tokens. Measure your KL at lag 0 first: above twice the target the step falls to 1% in 12 updates."
 )
 FROZEN = (
     "Do not steer the step by the KL at this length: twice the target 0.12 / T is less than the 0.001 per token by "
@@ -29,11 +26,12 @@ FROZEN = (
 )
 SURE = (
     "How sure: policies of 0.1 M parameters and one of 1 M, responses of at most 48 tokens, one learning rate for all "
-    "methods or the largest that survives. Tuned, methods lie closer: at lag 64, each at its own rate, seven "
-    "corrections keep {kept_at_own_rate} of the synchronous gain, vcpo the most, tis {tis_at_own_rate} at "
-    "{tis_own_rate} of the synchronous rate (study tuned-64, one task). One released model was trained at lag 16 "
-    "(SmolLM2-135M, 59 tokens, 1e-5; seeds 0 and 1): from {released_start}, reinforce ended at "
-    "{released_reinforce}, vcpo at {released_vcpo}, tis (seed 0) at {released_tis}."
+    "methods or the largest that survives.",
+    "Tuned, methods lie closer: at lag 64, each at its own rate, seven corrections keep {kept_at_own_rate} of the "
+    "synchronous gain, vcpo the most, tis {tis_at_own_rate} at {tis_own_rate} of the synchronous rate (study tuned-64, "
+    "one task).",
+    "One released model was trained at lag 16 (SmolLM2-135M, 59 tokens, 1e-5; seeds 0 and 1): from {released_start}, "
+    "reinforce ended at {released_reinforce}, vcpo at {released_vcpo}, tis (seed 0) at {released_tis}.",
 )
 
 
@@ -44,7 +42,7 @@ def advice_text(found: Recommendation, can_tune: bool) -> str:
     blocks = [
         _use(found),
         _earned(found),
-        [one.format(**facts(), target=target) for one in (*how, SURE)],
+        [one.format(**facts(), target=target) for one in (*how, *SURE)],
         _length(found),
         ["Papers and reports, nearest first:", *(line for rows in found.published for line in _comparison(*rows))],
     ]

@@ -64,11 +64,9 @@ def _steered() -> list[tuple[object, ...]]:
     low = by_rate[True, "vcpo"].loc[:5.66e-4]
     late = select(pd.read_csv(ROOT / "studies/shorter-steps/tables/runs.csv"), part="choose", staleness=64)
     at_64 = boundaries.share_of_best(late).loc["vcpo(ess=off)+kl-adaptive", 2.83e-4:2.26e-3]
-    llama = pd.read_csv(ROOT / "studies/kl-target/tables/llama.csv").groupby(["arm", "lr"])["share"].mean()
     shares = [
         ("steered", steered[0], "kl-target"),
         ("steered_longer", steered[1], "kl-target"),
-        ("steered_llama", llama["0.12 / T"], "kl-target"),
         ("steered_at_64", at_64, "shorter-steps"),
         ("scaled_at_low_rates", low, "kl-target"),
     ]
