@@ -43,6 +43,7 @@ def facts() -> str:
     rows: list[tuple[object, ...]] = [("lowest_rate_earns_most", f"{lowest} of {places}", "phase")]
     rows += _steered()
     rows += _tuned()
+    rows += _longer()
     rows += _released()
     return _text("name,value,study", rows)
 
@@ -84,6 +85,17 @@ def _tuned() -> list[tuple[object, ...]]:
         ("tis_own_rate", formats.percent(rate)),
     ]
     return [(name, value, "tuned-64") for name, value in facts]
+
+
+def _longer() -> list[tuple[object, ...]]:
+    """At lag 16 and the rate where TIS has an ESS of 0.3, with 20 and 130 tokens: what is kept, and runs that fell."""
+    runs = pd.read_csv(ROOT / "studies/length/tables/runs.csv").query("terms != 6")
+    gain = select(runs, staleness=0).groupby("terms")["outcome"].mean()
+    late = select(runs, staleness=16)
+    share = late.groupby(["method", "terms"])["outcome"].mean() / gain
+    rows = [(f"longer_{name}", " and ".join(map(formats.percent, share[name]))) for name in ("vcpo", "vespo", "clip")]
+    fell = [f"{(own < 0).sum()} of {own.size}" for _, own in select(late, method="tis").groupby("terms")["outcome"]]
+    return [(name, value, "length") for name, value in [*rows, ("longer_tis_fell", " and ".join(fell))]]
 
 
 def _ends(first: float, last: float) -> str:
