@@ -30,9 +30,9 @@ SURE = (
     "Tuned, methods lie close: at lag 64, each at its own rate, seven corrections keep {kept_at_own_rate} of the "
     "synchronous gain, vcpo the most, tis {tis_at_own_rate} at {tis_own_rate} of the synchronous rate (study tuned-64, "
     "one task).",
-    "At one rate for all they part: at lag 16, where tis has an ESS of 0.3, vcpo keeps {longer_vcpo} of it with 20 and "
-    "130 tokens, vespo {longer_vespo}, clip {longer_clip}; tis ends below its start in {longer_tis_fell} runs (study "
-    "length).",
+    "At one rate for all they part: at lag 16, where tis has an ESS of 0.3, vcpo keeps {longer_vcpo} of that gain with "
+    "20 and 130 tokens, vespo {longer_vespo}, clip {longer_clip}; tis ends below its start in {longer_tis_fell} runs "
+    "(study length).",
     "One released model was trained at lag 16 (SmolLM2-135M, 59 tokens, 1e-5; seeds 0 and 1): from {released_start}, "
     "reinforce ended at {released_reinforce}, vcpo at {released_vcpo}, tis (seed 0) at {released_tis}.",
 )

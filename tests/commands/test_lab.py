@@ -79,3 +79,7 @@ def test_what_cannot_be_answered_is_counted_after_what_can(finished: Path) -> No
     assert counted.endswith("cannot be answered from so few runs; --ids prints every one")
     every = call("lab", "analyze", "collapse", str(finished), "--ids").stdout.splitlines()
     assert len(every) == len(known) + int(counted.split()[0])
+
+
+def test_a_seed_beyond_63_bits_is_refused() -> None:
+    assert "'--seed'" in refused("lab", "warmup", "--task", "walk", "--seed", 2**63)
